@@ -99,6 +99,7 @@ class Scope(models.TextChoices):
     BRING_IN = "bring_in", _("Import traces")
     TAKE_OUT = "take_out", _("Build and download snapshots")
     SCORE = "score", _("Upload scores and query the current PRM")
+    STEER = "steer", _("Tag, order, assign and withdraw traces")
     AUDIT = "audit", _("Read the security log (operators only)")
 
 

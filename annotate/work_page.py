@@ -41,12 +41,14 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_undo_strings(),
             **_save_strings(),
             **_prompt_strings(),
+            **_reader_strings(),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls,
         "skips_left": assignments.count_skips_left(rater_id=rater.pk, project=project, now=now),
         "shortcuts": keys.load_mode(user),
         "keys": {key: action for action, key in keys.load_keys(user).items() if key},
+        "reader_css": static("css/reader.css"),
         "katex": {name: static(f"vendor/katex-0.19.1/katex.min.{name}") for name in ("css", "js")},
     }
 
@@ -84,6 +86,8 @@ def _trace_strings() -> dict[str, Any]:
         "step_of": _("Step {number} of {total}"),
         "step_alternative": _("Step {number}, alternative {letter}"),
         "show_all": _("Show all {lines} lines ({size})"),
+        "show_less": _("Show less"),
+        "folded_lines": _plural_forms("{count} more line", "{count} more lines"),
     }
 
 
@@ -146,6 +150,24 @@ def _save_strings() -> dict[str, Any]:
         "offline": _(
             "You're offline. Your ratings are saved in this browser and will be sent when you're back online."
         ),
+    }
+
+
+def _reader_strings() -> dict[str, Any]:
+    """Return what the tools for reading a trace and the announcements for screen readers say."""
+    return {
+        "told_step": _("Step {number}"),
+        "told_rating": _("{name}: {rating}."),
+        "found": _("{number} of {total}"),
+        "found_none": _("Not found"),
+        "go_to": _("Go to step (1 to {total})"),
+        "no_such_step": _("The trace has {total} steps."),
+        "not_revealed": _("This step is not revealed yet."),
+        "nothing_folded": _("Nothing is folded here."),
+        "no_alternatives": _("No alternatives are shown here."),
+        "copied": _("Copied: step {number}"),
+        "not_copied": _("The browser did not allow copying."),
+        "not_loaded": _("Not loaded: check your connection and try again."),
     }
 
 

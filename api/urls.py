@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, prms, projects, security, snapshots, traces
+from api.views import imports, prms, projects, security, snapshots, steering_orders, traces
 
 app_name = "api"
 # The version is fixed: a version from the query would become part of a response header.
@@ -20,6 +20,12 @@ urlpatterns = [
     path("prm/score", prms.ScoreTracesView.as_view(), name="score_traces"),
     path("prm/rank", prms.RankCandidatesView.as_view(), name="rank_candidates"),
     path("projects/<slug:slug>/traces", traces.TraceListView.as_view(), name="traces"),
+    path("projects/<slug:slug>/traces/steer", steering_orders.SteerTracesView.as_view(), name="steer_traces"),
+    path("projects/<slug:slug>/groups", steering_orders.GroupListView.as_view(), name="groups"),
+    path("projects/<slug:slug>/groups/<str:name>", steering_orders.GroupDetailView.as_view(), name="group"),
+    path("projects/<slug:slug>/rules", steering_orders.RuleListView.as_view(), name="rules"),
+    path("projects/<slug:slug>/rules/<int:rule>", steering_orders.RuleDetailView.as_view(), name="rule"),
+    path("projects/<slug:slug>/pay", steering_orders.PayView.as_view(), name="pay"),
     path("projects/<slug:slug>/scores", prms.PushScoresView.as_view(), name="push_scores"),
     path("projects/<slug:slug>/imports", imports.ImportListView.as_view(), name="imports"),
     path("projects/<slug:slug>/imports/<int:job>", imports.ImportDetailView.as_view(), name="import"),

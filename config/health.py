@@ -22,6 +22,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
+from host import disk
+from host.disk import DiskState
 from jobs.models import Job, JobState
 
 _migrated = False
@@ -38,15 +40,17 @@ def live(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def ready(request: HttpRequest) -> HttpResponse:
-    state = {"database": _database_state(), "broker": _broker_state()}
-    is_ready = state["database"] == "ready"
+    state = {"database": _database_state(), "broker": _broker_state(), "disk": _disk_state()}
+    is_ready = state["database"] == "ready" and state["disk"] != DiskState.UNWRITABLE
     return JsonResponse({"ready": is_ready, **state}, status=200 if is_ready else 503)
 
 
 def _database_state() -> str:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+            cursor.execute("SHOW transaction_read_only")
+            if cursor.fetchone() == ("on",):
+                return "read-only"
         return "ready" if _is_migrated() else "not migrated"
     except DatabaseError:
         return "unavailable"
@@ -66,6 +70,10 @@ def _migrations_on_disk() -> Iterator[tuple[str, str]]:
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")]):
             if not module.name.startswith("_"):
                 yield app.label, module.name
+
+
+def _disk_state() -> str:
+    return disk.check_disk(settings.DATA_DIR, least_free=settings.LEAST_FREE_BYTES).value
 
 
 def _broker_state() -> str:

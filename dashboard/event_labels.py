@@ -67,6 +67,7 @@ AREA_LABELS = {
     "generation": gettext_lazy("Generations"),
     "scores": gettext_lazy("Scores"),
     "job": gettext_lazy("Jobs"),
+    "webhook": gettext_lazy("Webhooks"),
     "download": gettext_lazy("Downloads"),
     "account": gettext_lazy("Accounts"),
     "user": gettext_lazy("Erased people"),
@@ -82,6 +83,7 @@ _OTHER_LABELS = {
     "generation.judged": gettext_lazy("Generation evaluated"),
     "generation.started": gettext_lazy("Generation started"),
     "generation.stopped": gettext_lazy("Generation stopped"),
+    "group.deleted": gettext_lazy("Group deleted"),
     "group.saved": gettext_lazy("Group saved"),
     "guideline.published": gettext_lazy("Guideline published"),
     "guideline.read": gettext_lazy("Guideline read"),
@@ -97,6 +99,7 @@ _OTHER_LABELS = {
     "member.began_rating": gettext_lazy("Started to rate"),
     "member.joined": gettext_lazy("Joined the project"),
     "member.left": gettext_lazy("Left the project"),
+    "member.notices_chosen": gettext_lazy("Notices by email chosen"),
     "member.removed": gettext_lazy("Member removed"),
     "member.reset_link_made": gettext_lazy("Password link created"),
     "member.restored": gettext_lazy("Member restored"),
@@ -145,6 +148,8 @@ _OTHER_LABELS = {
     "trace.untagged": gettext_lazy("Tag removed"),
     "training.asked_again": gettext_lazy("Retraining required"),
     "training.finished": gettext_lazy("Training finished"),
+    "webhook.deleted": gettext_lazy("Webhook deleted"),
+    "webhook.made": gettext_lazy("Webhook created"),
     "user.erased": gettext_lazy("Person erased"),
 }
 

@@ -104,7 +104,14 @@ def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
     """Return a table of a project as a file, and log who took it."""
     name = f"{actor.project.slug}-{table.key}.csv"
     has_names = rater_names.can_see_names(actor)
-    audit_log.log_download(file=name, by=actor.user, now=timezone.now(), project=actor.project_id, has_names=has_names)
+    audit_log.log_download(
+        file=name,
+        by=actor.user,
+        now=timezone.now(),
+        project=actor.project_id,
+        has_names=has_names,
+        n_rows=len(table.rows),
+    )
     disposition = f'attachment; filename="{name}"'
     return HttpResponse(
         table.as_csv(), content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}

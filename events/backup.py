@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 
 from events import append_only, audit_log
 from host import postgresql
+from rawsql import planner_statistics
 
 FORMAT = 2
 
@@ -101,6 +102,7 @@ def restore_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
     if missing := find_missing_column(table_columns()):
         raise _other_version(missing)
     _compare_row_counts(facts)
+    planner_statistics.analyze_everything()  # a restored database has no statistics
     audit_log.log_event(what="backup.restored", by=None, now=now, detail={"made_at": facts["made_at"]})
     return facts
 

@@ -240,6 +240,7 @@ def _quality_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterato
     yield from (f"Contested: {share}.", "")
     yield from _chart_lines(figures, "labels.svg", "first_errors.svg")
     yield from _agreement_lines(snapshot.figures["facts"].get("agreement"), figures)
+    yield from _imported_agreement_lines(snapshot.figures["facts"].get("imported_agreement"))
 
 
 def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[CardFigure]) -> Iterator[str]:
@@ -247,9 +248,7 @@ def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[Card
         yield "Agreement was not measured: no trace has two scheduled, blind submissions made here in this snapshot."
         return
     yield from _chart_lines(figures, "agreement.svg", "domains.svg")
-    yield from ("| statistic | value | 95% interval |", "|---|---|---|")
-    for label, estimate in _agreement_estimates(agreement):
-        yield f"| {label} | {' | '.join(_format_estimate(estimate))} |"
+    yield from _estimate_lines(agreement)
     population = (
         "of the audit slice, a random sample of the pool," if agreement["is_audit_slice"] else "in this snapshot"
     )
@@ -259,6 +258,25 @@ def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[Card
         " submissions, blind and as first submitted. Step statistics cover the steps of traces, not the alternatives to"
         " them. The intervals are jackknife estimates, clustered by problem."
     )
+
+
+def _imported_agreement_lines(agreement: Mapping[str, Any] | None) -> Iterator[str]:
+    if not agreement:
+        return
+    yield from ("", "### Imported labels", "")
+    yield from _estimate_lines(agreement)
+    yield ""
+    yield (
+        f"Measured on the {agreement['n_traces']:,} traces of this snapshot with labels of at least two of"
+        f" {agreement['n_raters']:,} people whose labels came from files. How they worked is not known here, so these"
+        " figures are apart from those above. Machines, gold and screening are left out."
+    )
+
+
+def _estimate_lines(agreement: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("| statistic | value | 95% interval |", "|---|---|---|")
+    for label, estimate in _agreement_estimates(agreement):
+        yield f"| {label} | {' | '.join(_format_estimate(estimate))} |"
 
 
 def _agreement_estimates(agreement: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -15,10 +15,11 @@ from exports.files import WrittenFile
 from exports.models import Snapshot
 from exports.orders import load_order
 from jobs.runner import Chunk, JobProgress
-from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult
+from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult, Submission
+from labeling.models.assignment import AssignmentOrigin
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind
-from labeling.quality import tallies
+from labeling.quality import imported_labels, tallies
 from prm import promotion
 
 MAX_DOMAINS = 12
@@ -172,6 +173,7 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
         **_count_rows(rows),
         "process": _describe_process(frozen, rows),
         "agreement": measure_agreement(frozen),
+        "imported_agreement": measure_imported_agreement(frozen),
         "overridden_gates": [
             {**each, "at": each["at"].isoformat(timespec="seconds")}
             for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
@@ -249,6 +251,24 @@ def measure_agreement(frozen: Manifest) -> dict[str, Any] | None:
         ],
         "n_traces": len(pairs),
         "is_audit_slice": audit_slice is not None,
+    }
+
+
+def measure_imported_agreement(frozen: Manifest) -> dict[str, Any] | None:
+    """Measure the agreement of the people whose labels came from files, on the rows of the snapshot. None if no trace
+    has labels of two of them."""
+    imported = Submission.objects.filter(project=frozen.project_id, assignment__origin=AssignmentOrigin.IMPORTED)
+    if not imported.exists():
+        return None
+    labels = imported_labels.load_imported_labels(frozen.project_id, manifest_id=frozen.pk)
+    n_traces = imported_labels.count_traces_read_twice(labels)
+    if not n_traces:
+        return None
+    return {
+        "steps": tallies.step_agreement_rows(labels.steps, with_bootstrap=True),
+        "first_error": tallies.first_error_rows(labels.reports),
+        "n_traces": n_traces,
+        "n_raters": len(labels.raters),
     }
 
 

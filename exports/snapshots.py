@@ -10,7 +10,7 @@ import datetime as dt
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -32,6 +32,7 @@ from exports.orders import InvalidOrder, SnapshotOrder, load_order
 from exports.shards import BuildPlan, ShardWriter
 from formats.examples import WEIGHT_CAP
 from jobs import control
+from jobs.failures import check_free_space
 from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
@@ -85,7 +86,8 @@ def order_snapshot(
                 asked_at=now,
                 asked_by=by,
             )
-            log_snapshot_event(what="snapshot.ordered", snapshot=snapshot, by=by, now=now)
+            detail = {"has_names": order.has_labeler_names}
+            log_snapshot_event(what="snapshot.ordered", snapshot=snapshot, by=by, now=now, detail=detail)
             if enqueue:
                 _request_job(PREPARE, snapshot, by=by, now=now)
     except IntegrityError as error:
@@ -154,7 +156,7 @@ def _request_job(kind: str, snapshot: Snapshot, *, by: User | None, now: dt.date
 
 
 def log_snapshot_event(
-    *, what: str, snapshot: Snapshot, by: User | None, now: dt.datetime, detail: dict[str, str] | None = None
+    *, what: str, snapshot: Snapshot, by: User | None, now: dt.datetime, detail: Mapping[str, object] | None = None
 ) -> None:
     subject = job_subject(snapshot)
     audit_log.log_event(what=what, by=by, now=now, project=snapshot.project_id, subject=subject, detail=detail)
@@ -262,6 +264,7 @@ def build_shard(snapshot: Snapshot, number: int, *, enqueue: bool) -> Iterator[J
     assert snapshot.manifest is not None
     total, writer = shard.stop - shard.start, _open_writer(snapshot, shard, snapshot_folder(snapshot))
     for done in writer.write_rows(snapshot.manifest, start=shard.start, stop=shard.stop):
+        check_free_space()
         yield JobProgress(done, total)
     yield partial(_mark_shard_built, snapshot, shard, writer.close(), writer.figures(), enqueue)
 

@@ -1,6 +1,6 @@
 """Make titles of texts: one line of plain characters, for lists that do not typeset formulas.
 
-Formulas are found by the same rule as on the pages (static/js/work/rendering.js), so "$5 and $6" stays a price. LaTeX
+Formulas are found by the same rule as on the pages (static/js/work/nodes.js), so "$5 and $6" stays a price. LaTeX
 becomes plain characters: `x^2 + \\frac{1}{2}` becomes x² + 1/2. This covers school and competition math. Source that
 cannot be converted is left out. No text raises an error.
 """

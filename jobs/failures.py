@@ -7,6 +7,8 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from host import disk
+
 _MAX_LENGTH = 1000
 _SECRETS = (
     (re.compile(r"(?<=://)[^/\s@]+(?=@)"), "…"),  # user:password@ of an address
@@ -20,6 +22,18 @@ _SECRETS = (
 
 class JobFailed(Exception):
     """A failure that a person can fix. The message says what happened, where, and what to do."""
+
+
+class DiskNearlyFull(JobFailed):
+    pass
+
+
+def check_free_space() -> None:
+    """Stop a job that writes much before the disk is full, because then nobody could save a rating."""
+    if disk.is_low(settings.DATA_DIR, least_free=settings.LEAST_FREE_BYTES):
+        least = settings.LEAST_FREE_BYTES // 2**20
+        message = _("The data folder has less than %(least)d MB free. Free some space, then retry.")
+        raise DiskNearlyFull(message % {"least": least})
 
 
 def describe_failure(error: BaseException) -> str:

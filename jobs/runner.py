@@ -26,6 +26,7 @@ from django.utils import timezone
 
 from jobs import failures
 from jobs.models import Job, JobState
+from rawsql.planner_statistics import BulkWriteWatch
 
 LEASE = dt.timedelta(seconds=20)
 MAX_PARALLEL_JOBS = 3  # per process; a worker has one more thread, so that the sweep can always run
@@ -118,11 +119,25 @@ def _claim_job(job_id: int, now: dt.datetime, lease: dt.timedelta) -> Job | None
 def _run_chunks(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> None:
     """Write each chunk and its checkpoint in one transaction."""
     logger.info("job.started", done=job.done, total=job.total)
+    watch = BulkWriteWatch()
     for chunk in handler(job):
         with transaction.atomic():
             _check_lease_and_cancellation(job)
             progress = chunk if isinstance(chunk, JobProgress) else chunk(clock())
             _save_progress(job, progress, clock() + lease)
+        watch.note_commit()
+    watch.finish()
+
+
+def run_here(chunks: Iterator[JobProgress | Chunk], clock: Clock = timezone.now) -> Iterator[JobProgress]:
+    """Run the work of a job in this process without a job row, for commands."""
+    watch = BulkWriteWatch()
+    for chunk in chunks:
+        with transaction.atomic():
+            progress = chunk if isinstance(chunk, JobProgress) else chunk(clock())
+        watch.note_commit()
+        yield progress
+    watch.finish()
 
 
 def _check_lease_and_cancellation(job: Job) -> None:

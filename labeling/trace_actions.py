@@ -20,7 +20,7 @@ class ActionOutcome(NamedTuple):
     refused: Counter[str]  # by the message for people
 
 
-def request_labels(*, traces: Iterable[Trace], by: User, now: dt.datetime) -> ActionOutcome:
+def request_labels(*, traces: Iterable[Trace], by: User | None, now: dt.datetime) -> ActionOutcome:
     """Request one more label for each trace, also for settled and decided ones."""
     return _for_each(traces, lambda trace: send_back_trace(trace_id=trace.pk, by=by, now=now))
 

@@ -17,6 +17,7 @@ def prepare_platform(*, with_demo: bool) -> int:
     """Prepare the platform, and return an exit code."""
     try:
         _check_broker()
+        _check_durability()
         call_command("migrate", interactive=False, verbosity=0)
         collect_static_files()
         _print_first_links(with_demo=with_demo)
@@ -51,6 +52,13 @@ def _check_broker() -> None:
         redis.from_url(settings.REDIS_URL).ping()
     except redis.RedisError as error:
         raise ImproperlyConfigured(f"The broker at {settings.REDIS_URL} does not answer: {error}") from error
+
+
+def _check_durability() -> None:
+    from events import durability  # needs the app registry
+
+    if danger := durability.describe_danger():
+        raise ImproperlyConfigured(danger)
 
 
 def _print_first_links(*, with_demo: bool) -> None:

@@ -1,6 +1,6 @@
 """Run all checks: `./test [--strict] [pytest arguments]`.
 
-Static checks, then the suite, then tests that kill processes, then journeys in a browser. The last lines list what was
+Static checks, then the suite, then tests of real processes, then journeys in a browser. The last lines list what was
 skipped, which is a failure in strict mode. With pytest arguments, only tests run.
 
 The servers are those that `tests.environment` finds or starts, once for all phases.
@@ -79,12 +79,13 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     # Each of two processes takes half of the tests in their order, so that fixtures of a module are made once.
     halves = ["-n", "2", "--dist", "worksteal"]
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
-    yield CheckPhase("faults", [*pytest, *fault, *chosen], counts_tests=True)
+    # These mostly wait for processes. The tests of a file share a platform.
+    yield CheckPhase("faults", [*pytest, "-n", "2", "--dist", "loadfile", *fault, *chosen], counts_tests=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
     if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
-        yield CheckPhase("journeys", [*pytest, "-p", "playwright", *journey, *chosen], counts_tests=True)
+        yield CheckPhase("journeys", [*pytest, *halves, "-p", "playwright", *journey, *chosen], counts_tests=True)
     else:
         left_out.append("journeys (no chromium)")
 

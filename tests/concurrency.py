@@ -16,7 +16,7 @@ def run_at_once(*calls: Callable[[], Answer]) -> list[Answer | Exception]:
 
     def run(call: Callable[[], Answer]) -> Answer | Exception:
         try:
-            gate.wait(timeout=20)
+            gate.wait(timeout=60)
             return call()
         except Exception as error:  # noqa: BLE001  the test checks each result
             return error

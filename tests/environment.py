@@ -4,6 +4,7 @@ PostgreSQL: DATABASE_URL, else the one that answers on port 5432 as postgres, el
 else a Valkey of this run, because a server that several runs share would mix their messages.
 """
 
+import gc
 import hashlib
 import os
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ _running = ExitStack()
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Iterator[None]:
+    gc.disable()  # until all tests are collected: nothing that is imported is garbage
     os.environ.setdefault("SECRET_KEY", "test")
     os.environ.setdefault("STEPMARK_RATE_LIMIT_FACTOR", "0")  # tests of the limits turn them on
     os.environ.setdefault("STEPMARK_OUTBOUND_HOSTS", "127.0.0.1,::1")  # servers that tests start
@@ -52,6 +54,7 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
             if not addresses["DATABASE_URL"]:
                 started.enter_context(database.running(folder, options=_OPTIONS))
                 addresses["DATABASE_URL"] = _address(socket_paths.database_folder(folder))
+                addresses["STEPMARK_ACCEPT_DATA_LOSS"] = "yes"
             if not addresses["REDIS_URL"]:
                 started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"

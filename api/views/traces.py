@@ -1,5 +1,6 @@
 """List the traces that a PRM can score, with their texts."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from api.views.projects import ProjectView
+from labeling.models import Trace
 from people.roles import Action
 from prm import scores
 from prm.models import PRM
@@ -46,6 +48,10 @@ class ListedTrace(serializers.Serializer[Any]):
     problem = serializers.CharField()
     domain = serializers.CharField()
     steps = ListedStep(many=True)
+    ref = serializers.CharField(help_text="Its name in the file.")
+    file = serializers.CharField(help_text="The name of the imported file.")
+    tags = serializers.ListField(child=serializers.CharField())
+    metadata = serializers.DictField(help_text="Further fields of the imported record.")
 
 
 class TracePage(serializers.Serializer[Any]):
@@ -69,8 +75,10 @@ class TraceListView(ProjectView):
         page = scores.list_scorable_traces(
             project=project, unscored_by=prm, after=wanted["cursor"], size=wanted["limit"]
         )
+        facts = _load_facts([text.trace for _digest, text in page])
         traces = [
             {
+                **facts[text.trace],
                 "id": text.trace,
                 "digest": digest,
                 "problem": text.problem,
@@ -84,3 +92,16 @@ class TraceListView(ProjectView):
         ]
         next_cursor = traces[-1]["id"] if len(traces) == wanted["limit"] else None
         return Response({"traces": traces, "next_cursor": next_cursor})
+
+
+def _load_facts(traces: Sequence[int]) -> dict[int, dict[str, Any]]:
+    rows = Trace.objects.filter(pk__in=traces).select_related("source").prefetch_related("tags")
+    return {
+        row.pk: {
+            "ref": row.ref,
+            "file": row.source.name if row.source else "",
+            "tags": sorted(tag.name for tag in row.tags.all()),
+            "metadata": row.metadata,
+        }
+        for row in rows
+    }

@@ -59,7 +59,7 @@ class RuleForm(forms.Form):
 
     def __init__(self, *args: Any, actor: Membership, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        groups = RaterGroup.objects.filter(project=actor.project, person=None).order_by("name")
+        groups = RaterGroup.objects.named().filter(project=actor.project).order_by("name")
         self.fields["group"].queryset = groups  # type: ignore[attr-defined]  # it is a ModelChoiceField
 
 
@@ -67,6 +67,7 @@ class RuleForm(forms.Form):
 class WaitingGroup:
     """A group or one person, with the traces that wait for them. Only groups have a form."""
 
+    pk: int
     name: str
     n_waiting: int
     form: GroupForm | None
@@ -84,6 +85,19 @@ def save_group(request: HttpRequest, actor: Membership) -> HttpResponse:
         return _render_groups(request, actor, status=422, form=form)
     queue.save_group(project=actor.project, by=actor.user, now=timezone.now(), **form.cleaned_data)
     messages.success(request, _("Group saved."))
+    return redirect("dashboard:groups", actor.project.slug)
+
+
+@post_view(Action.PAUSE)
+def delete_group(request: HttpRequest, actor: Membership, group: int) -> HttpResponse:
+    row = get_object_or_404(RaterGroup.objects.named(), project=actor.project, pk=group)
+    n = steering_rules.delete_group(group=row, by=actor.user, now=timezone.now())
+    done = ngettext(
+        "Group deleted. %(n)d trace returned to its usual order.",
+        "Group deleted. %(n)d traces returned to their usual order.",
+        n,
+    )
+    messages.success(request, done % {"n": n})
     return redirect("dashboard:groups", actor.project.slug)
 
 
@@ -131,7 +145,11 @@ def _render_groups(
 
 
 def _list_groups(actor: Membership) -> Sequence[WaitingGroup]:
-    groups = RaterGroup.objects.filter(project=actor.project).select_related("person__user").prefetch_related("raters")
+    groups = (
+        RaterGroup.objects.filter(project=actor.project, deleted_at=None)
+        .select_related("person__user")
+        .prefetch_related("raters")
+    )
     waiting = dict(
         QueueEntry.objects.open()
         .filter(lane__project=actor.project, lane__group__isnull=False)
@@ -140,6 +158,7 @@ def _list_groups(actor: Membership) -> Sequence[WaitingGroup]:
     )
     return [
         WaitingGroup(
+            group.pk,
             rater_names.get_display_name(group.person, actor) if group.person else group.name,
             waiting.get(group.pk, 0),
             None if group.person else _fill_form(group, actor),

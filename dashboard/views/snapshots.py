@@ -32,6 +32,7 @@ from labeling.models.assignment import FinishReason
 from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterKind
 from labeling.projects.guidelines import rendering
+from labeling.traces import tags
 from people.models import Membership
 from people.roles import Action
 
@@ -87,6 +88,12 @@ class SnapshotOrderForm(forms.Form):
         label=_("Finish reasons"), required=False, choices=FinishReason.choices, widget=forms.CheckboxSelectMultiple
     )
     domains = forms.MultipleChoiceField(label=_("Domains"), required=False, widget=forms.CheckboxSelectMultiple)
+    tags = forms.MultipleChoiceField(
+        label=_("Only traces with a tag"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    without_tags = forms.MultipleChoiceField(
+        label=_("Tags to leave out"), required=False, widget=forms.CheckboxSelectMultiple
+    )
     arms = forms.MultipleChoiceField(
         label=_("Sampling sources"), required=False, choices=SamplingSource.choices, widget=forms.CheckboxSelectMultiple
     )
@@ -131,11 +138,13 @@ class SnapshotOrderForm(forms.Form):
         domains = Problem.objects.filter(project=project).exclude(domain="").values_list("domain", flat=True)
         choices = [(each, each) for each in domains.order_by("domain").distinct()[:50]]
         self.fields["domains"].choices = choices  # type: ignore[attr-defined]  # it is a ChoiceField
+        names = [(name, name) for name in tags.list_tags(project_id=project.pk)]
+        self.fields["tags"].choices = self.fields["without_tags"].choices = names  # type: ignore[attr-defined]  # as above
         raters = Rater.objects.filter(project=project, labeler__isnull=False).order_by("pk")[:MAX_RATERS]
         labelers = [(each.labeler, rater_names.get_pseudonym(each)) for each in raters]
         self.fields["without_labelers"].choices = labelers  # type: ignore[attr-defined]  # as above
-        names = [(name, name) for name in settings.DESTINATIONS]
-        self.fields["deliver_to"].choices = names  # type: ignore[attr-defined]  # as above
+        destinations = [(name, name) for name in settings.DESTINATIONS]
+        self.fields["deliver_to"].choices = destinations  # type: ignore[attr-defined]  # as above
 
     def clean_generations(self) -> list[int | None] | None:
         words = [word.strip() for word in self.cleaned_data["generations"].split(",") if word.strip()]
@@ -147,7 +156,10 @@ class SnapshotOrderForm(forms.Form):
     def order(self) -> SnapshotOrder:
         data = self.cleaned_data
         as_given = ("generations", "contested", "gold", "min_raters", "submitted_from", "submitted_until")
-        empty_means_all = ("finish_reasons", "domains", "arms", "rater_kinds", "is_blind", "without_labelers")
+        empty_means_all = (
+            *("finish_reasons", "domains", "tags", "without_tags", "arms", "rater_kinds", "is_blind"),
+            "without_labelers",
+        )
         options = ("formats", "ending", "without_duplicates", "has_labeler_names", "taken_in", "reason", "deliver_to")
         limits: dict[str, Any] = {name: data[name] or None for name in empty_means_all}
         filters = ManifestFilters(

@@ -134,7 +134,7 @@ class TraceActionForm(forms.Form):
     def __init__(self, *args: object, actor: Membership, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed on
         project = actor.project
-        groups = RaterGroup.objects.filter(project=project, person=None).order_by("name")
+        groups = RaterGroup.objects.named().filter(project=project).order_by("name")
         raters = Rater.objects.active().members().filter(project=project).select_related("user").order_by("pk")
         people = sorted((rater_names.get_display_name(each, actor), each.pk) for each in raters[:MAX_SELECTED])
         audience = [(f"group:{group.pk}", group.name) for group in groups]

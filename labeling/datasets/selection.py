@@ -9,7 +9,7 @@ from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subq
 from django.db.models.functions import Cast, Coalesce
 from msgspec import Meta, Struct
 
-from labeling.models import Assignment, FirstErrorReport, Gold, Project, Submission, Trace
+from labeling.models import Assignment, FirstErrorReport, Gold, Project, Submission, Trace, TraceTag
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterKind
@@ -35,6 +35,8 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     set_aside: Inclusion = "out"  # submissions that a lead has set aside
     rater_kinds: list[str] | None = None
     domains: list[str] | None = None
+    tags: list[str] | None = None  # traces with one of these tags
+    without_tags: list[str] | None = None
     arms: list[str] | None = None
     submitted_from: Moment | None = None
     submitted_until: Moment | None = None  # exclusive
@@ -154,6 +156,11 @@ def _select_submissions(project: Project, filters: ManifestFilters) -> QuerySet[
 def _filter_by_trace(rows: QuerySet[Any], filters: ManifestFilters, prefix: str) -> QuerySet[Any]:
     trace = OuterRef(f"{prefix}pk")
     rows = rows.filter(_is_among(f"{prefix}problem__domain", filters.domains))
+    tags = TraceTag.objects.filter(trace=trace)
+    if filters.tags is not None:
+        rows = rows.filter(Exists(tags.filter(name__in=filters.tags)))
+    if filters.without_tags:
+        rows = rows.exclude(Exists(tags.filter(name__in=filters.without_tags)))
     is_contested = Q(**{f"{prefix}settlement__state": SettlementState.CONTESTED})
     rows = _filter_by_inclusion(rows, filters.contested, is_contested)
     rows = _filter_by_inclusion(rows, filters.gold, Exists(Gold.objects.filter(trace=trace)))

@@ -23,19 +23,31 @@ class SamplingSource(models.TextChoices):
     POLICY = "policy", _("policy")
 
 
+class RaterGroupQuerySet(models.QuerySet["RaterGroup"]):
+    def named(self) -> "RaterGroupQuerySet":
+        """Those that a lead made and has not deleted."""
+        return self.filter(person=None, deleted_at=None)
+
+
 class RaterGroup(models.Model):
-    """Raters with a skill, who can be assigned traces. A group of one `person` has no name."""
+    """Raters with a skill, who can be assigned traces. A group of one `person` has no name. The row of a deleted group
+    stays, because assignments refer to its lane."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="rater_groups")
     name = models.CharField(max_length=80, blank=True)
     person = models.OneToOneField(Rater, null=True, on_delete=models.CASCADE, related_name="own_group")
     raters = models.ManyToManyField(Rater, related_name="groups")
     made_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RaterGroupQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["project", "name"], condition=~Q(name=""), name="a_group_has_its_name_alone"
+                fields=["project", "name"],
+                condition=~Q(name="") & Q(deleted_at=None),
+                name="a_group_has_its_name_alone",
             ),
             models.CheckConstraint(
                 condition=Q(person=None) & ~Q(name="") | Q(person__isnull=False, name=""),

@@ -76,7 +76,7 @@ def decide_trace(
 
 
 def send_back_trace(
-    *, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime
+    *, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User | None, now: dt.datetime
 ) -> None:
     """Request one more submission, even beyond the project's limit, and discard an earlier decision.
 
@@ -187,7 +187,7 @@ def _set_state(row: Settlement, state: SettlementState, reason: str, now: dt.dat
     project_stats.mark_stats_stale(project_id=row.project_id, now=now)
 
 
-def _log_event(what: str, row: Settlement, by: User, now: dt.datetime, **detail: object) -> None:
+def _log_event(what: str, row: Settlement, by: User | None, now: dt.datetime, **detail: object) -> None:
     audit_log.log_event(
         what=what, by=by, now=now, project=row.project_id, subject=f"trace:{row.trace_id}", detail=detail
     )

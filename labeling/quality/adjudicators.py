@@ -14,7 +14,7 @@ from labeling.quality.adjudication import list_contested
 
 
 def assign_adjudication(
-    *, project_id: int, trace_ids: Collection[int], reviewer: User | None, by: User, now: dt.datetime
+    *, project_id: int, trace_ids: Collection[int], reviewer: User | None, by: User | None, now: dt.datetime
 ) -> int:
     """Assign traces to a person, whether they are contested now or later, or to no one. Return how many."""
     with transaction.atomic():

@@ -36,14 +36,16 @@ class ImportedLabels:
     domains: dict[str, RatingPatterns]  # the steps of each domain, in the order of `reports.domains`
 
 
-def load_imported_labels(project_id: int) -> ImportedLabels:
-    ratings = rawsql.fetch_rows(_RATINGS, {"project": project_id})
+def load_imported_labels(project_id: int, *, manifest_id: int | None = None) -> ImportedLabels:
+    """Load the labels of a project, or those of the submissions in a manifest."""
+    wanted = {"project": project_id, "manifest": manifest_id}
+    ratings = rawsql.fetch_rows(_RATINGS, wanted)
     domain_of = dict(Problem.objects.filter(project=project_id).values_list("pk", "domain"))
     domains = sorted(set(domain_of.values()))
     mix: Counter[str] = Counter()
     for _problem, _is_live, _is_alternative, *counts, n_options in ratings:
         mix.update({rating: n * n_options for rating, n in zip(("-1", "0", "1"), counts, strict=True)})
-    reports = np.array(rawsql.fetch_rows(_REPORTS, {"project": project_id}), dtype=np.int64).reshape(-1, 6)
+    reports = np.array(rawsql.fetch_rows(_REPORTS, wanted), dtype=np.int64).reshape(-1, 6)
     trace_ids, first, traces = np.unique(reports[:, 0], return_index=True, return_inverse=True)
     rater_ids, raters = np.unique(reports[:, 1], return_inverse=True)
     return ImportedLabels(
@@ -68,7 +70,7 @@ def load_imported_labels(project_id: int) -> ImportedLabels:
 def update_imported_stats(project_id: int, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return {"version", "mix", "agreement"}. It is `stored` if the labels are the same: reading them takes seconds for
     a million ratings, and they change only by imports, withdrawals and the like."""
-    version = [list(row) for row in rawsql.fetch_rows(_VERSION, {"project": project_id})]
+    version = [list(row) for row in rawsql.fetch_rows(_VERSION, {"project": project_id, "manifest": None})]
     if stored.get("version") == version:
         return dict(stored)
     labels = load_imported_labels(project_id)
@@ -87,18 +89,22 @@ def build_imported_stats(labels: ImportedLabels) -> dict[str, Any] | None:
     """Return the agreement of imported labels in the form of the headline, or None if there are none."""
     if not labels.steps.n_units:
         return None
-    per_trace = np.bincount(labels.reports.traces, minlength=labels.reports.n_traces)
     return {
         "steps": tallies.step_agreement_rows(labels.steps, with_bootstrap=True),
         "alternatives": tallies.step_agreement_rows(labels.alternatives),
         "first_error": tallies.first_error_rows(labels.reports, with_bootstrap=True),
         "labels": tallies.label_shares_row(labels.steps),
         "n_traces": len(labels.traces),
-        "n_traces_read_twice": int((per_trace >= 2).sum()),
+        "n_traces_read_twice": count_traces_read_twice(labels),
         "n_raters": len(labels.raters),
         "pair": _build_rater_pairs(labels),
         "domain": [_build_domain(labels, n, name) for n, name in enumerate(labels.domains)],
     }
+
+
+def count_traces_read_twice(labels: ImportedLabels) -> int:
+    """Return how many traces have labels of two people."""
+    return int((np.bincount(labels.reports.traces, minlength=labels.reports.n_traces) >= 2).sum())
 
 
 def _build_domain(labels: ImportedLabels, n: int, name: str) -> dict[str, Any]:

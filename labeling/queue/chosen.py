@@ -38,12 +38,25 @@ def save_group(
 ) -> RaterGroup:
     """Create a group, or replace its raters. Traces of a group without raters wait until it has some."""
     with transaction.atomic():
-        group, _ = RaterGroup.objects.get_or_create(project=project, name=name, defaults={"made_at": now})
+        group, _ = RaterGroup.objects.named().get_or_create(project=project, name=name, defaults={"made_at": now})
         group.raters.set(raters)
         detail = {"name": name, "raters": sorted(rater.pk for rater in raters)}
         subject = f"group:{group.pk}"
         audit_log.log_event(what="group.saved", by=by, now=now, project=project.pk, subject=subject, detail=detail)
     return group
+
+
+def delete_group(*, group: RaterGroup, by: User | None, now: dt.datetime) -> int:
+    """Delete a named group. Return how many of its traces went back to their usual order. Open ones can be finished;
+    if one is returned later, it comes first for everyone."""
+    RaterGroup.objects.filter(pk=group.pk).update(deleted_at=now)
+    waiting = QueueEntry.objects.open().filter(lane__group=group)
+    traces = list(waiting.order_by("trace_id").values_list("trace_id", flat=True))
+    n = unchoose_traces(project_id=group.project_id, trace_ids=traces, by=by, now=now)
+    detail = {"name": group.name, "traces": n}
+    subject = f"group:{group.pk}"
+    audit_log.log_event(what="group.deleted", by=by, now=now, project=group.project_id, subject=subject, detail=detail)
+    return n
 
 
 def choose_traces(

@@ -224,7 +224,9 @@ def remove_added_slots(*, trace_id: int, since: dt.datetime, now: dt.datetime) -
 
 def _slot_target(row: Assignment) -> _SlotTarget:
     if row.population == Population.CHOSEN and row.lane is not None:
-        return _SlotTarget(row.trace_id, row.project_id, row.lane.arm, row.draw_id, row.lane.group_id)
+        group = row.lane.group
+        group_id = None if group is None or group.deleted_at else group.pk
+        return _SlotTarget(row.trace_id, row.project_id, row.lane.arm, row.draw_id, group_id)
     arm = SamplingSource.OPINION if row.population == Population.OPINION else SamplingSource.TOP_UP
     return _SlotTarget(row.trace_id, row.project_id, arm, row.draw_id)
 

@@ -18,7 +18,7 @@ from events import audit_log
 from formats import catalog, input_files
 from formats.records import BadLine, TraceRecord
 from jobs import control
-from jobs.failures import JobFailed
+from jobs.failures import JobFailed, check_free_space
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling.models import Project, Source
@@ -173,6 +173,7 @@ def _load_records(
         if number % PROGRESS_EVERY == 0:
             yield JobProgress(done, total)
     while part := _next_records(records, watch):
+        check_free_space()
         done += len(part)
         yield partial(_write_chunk, state, part, done, total)
     state.report.near_duplicates = yield from load.find_similar_problems(state.source, JobProgress(done, total))

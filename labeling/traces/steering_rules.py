@@ -55,6 +55,13 @@ def stop_rule(*, rule: SteeringRule, by: User | None, now: dt.datetime) -> bool:
     return bool(stopped)
 
 
+def delete_group(*, group: RaterGroup, by: User | None, now: dt.datetime) -> int:
+    """Delete a group and stop its rules. Return how many of its traces went back to their usual order."""
+    for rule in SteeringRule.objects.filter(group=group, stopped_at=None).order_by("pk"):
+        stop_rule(rule=rule, by=by, now=now)
+    return queue.delete_group(group=group, by=by, now=now)
+
+
 def apply_rules(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Apply the rules to traces that were just queued. The first rule that samples a trace decides."""
     n_chosen, left = 0, set(trace_ids)

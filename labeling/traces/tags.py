@@ -9,6 +9,7 @@ from accounts.models import User
 from events import audit_log
 from labeling.models import Trace, TraceTag
 
+MAX_TAG_LENGTH = 40
 MAX_TAGS = 200  # listed as a filter
 
 

@@ -171,13 +171,16 @@ def _count_in_window(steps: LabeledSteps, strata: Ints) -> _PairCounts:
 def _add_block(steps: LabeledSteps, wrong: Ints, right: Ints, counts: _PairCounts) -> None:
     distance = np.abs(steps.log_characters[wrong][:, None] - steps.log_characters[right][None, :])
     is_pair = distance <= MATCHED_WITHIN
-    above = steps.p_wrong[wrong][:, None] - steps.p_wrong[right][None, :]
-    in_order = ((above > 0) + 0.5 * (above == 0)) * is_pair
+    in_order = np.heaviside(steps.p_wrong[wrong][:, None] - steps.p_wrong[right][None, :], 0.5) * is_pair
+    _add_cells(counts.by_step, wrong, right, (in_order, is_pair))
     same_problem = steps.problems[wrong][:, None] == steps.problems[right][None, :]
-    for target, mask in ((counts.by_step, 1.0), (counts.within, same_problem)):
-        cells = np.stack([in_order * mask, is_pair * mask], axis=2)
-        target[wrong] += cells.sum(axis=1)
-        target[right] += cells.sum(axis=0)
+    _add_cells(counts.within, wrong, right, (in_order * same_problem, is_pair & same_problem))
+
+
+def _add_cells(target: Pairs, wrong: Ints, right: Ints, columns: tuple[Floats, Bools]) -> None:
+    for column, cells in enumerate(columns):
+        target[wrong, column] += cells.sum(axis=1)
+        target[right, column] += cells.sum(axis=0)
 
 
 # --- shares and calibration -------------------------------------------------------------------------------------------

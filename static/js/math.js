@@ -1,7 +1,9 @@
 // Typeset the formulas of a server-rendered page. Without it, their source is shown.
 
-import { json, loadMath, problemBody, typeset } from "./work/rendering.js";
+import { loadMath, typeset } from "./work/nodes.js";
+import { json, loadRenderers, problemBody } from "./work/rendering.js";
 
+await loadRenderers([...document.querySelectorAll("[data-maths] [data-plain]")].map((plain) => plain.textContent));
 for (const root of document.querySelectorAll("[data-maths]")) {
   // Plain text with math delimiters
   for (const plain of root.querySelectorAll("[data-plain]")) plain.replaceChildren(problemBody(plain.textContent.trim()));

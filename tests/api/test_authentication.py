@@ -60,10 +60,11 @@ def test_expired_token_gets_a_problem_response() -> None:
 
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
-    | {"agreement"},
+    | {"agreement", "groups", "rules", "pay"},
     "bring_in": {"post imports", "delete import"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},
+    "steer": {"post steer_traces", "put groups", "delete group", "post rules", "delete rule"},
 }
 
 
@@ -73,7 +74,7 @@ def test_scope_permits_only_its_operations(scope: str) -> None:
     cast = make_personas()
     program, values = (
         api_clients.make_client(cast.owner, scope),
-        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b"},
+        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1},
     )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():

@@ -34,6 +34,7 @@ def list_paused(people: list[Annotator]) -> list[int]:
     return [number for number, person in enumerate(people) if person.rater.paused_at is not None]
 
 
+@pytest.mark.fault
 def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
     random.seed(19)  # shares of gold
     campaign = Campaign(tmp_path, traces=120, gold=20, seed=19)

@@ -1,5 +1,7 @@
 """Health checks and metrics, which need no login."""
 
+from pathlib import Path
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -16,7 +18,30 @@ def test_live_asks_nobody(client: Client) -> None:
 def test_ready_says_so_with_a_database_and_a_broker(client: Client, settings: Settings, broker: str) -> None:
     settings.REDIS_URL = broker
     response = client.get("/health/ready")
-    assert (response.status_code, response.json()) == (200, {"ready": True, "database": "ready", "broker": "ready"})
+    assert (response.status_code, response.json()) == (
+        200,
+        {"ready": True, "database": "ready", "broker": "ready", "disk": "ready"},
+    )
+
+
+@pytest.mark.django_db
+def test_ready_notices_a_disk_without_room_and_one_that_takes_no_writes(
+    client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR, settings.LEAST_FREE_BYTES = tmp_path, 2**60
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()["disk"]) == (200, "low")
+    settings.DATA_DIR = tmp_path / "gone"
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()["disk"]) == (503, "unwritable")
+
+
+@pytest.mark.django_db
+def test_ready_notices_a_database_that_takes_no_writes(client: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET transaction_read_only = on")
+    response = client.get("/health/ready")
+    assert (response.status_code, response.json()["database"]) == (503, "read-only")
 
 
 @pytest.mark.django_db

@@ -63,11 +63,13 @@ def test_data_is_taken_out_of_the_arguments(given: list[str], monkeypatch: pytes
     assert os.environ["STEPMARK_DATA"] == "/a"
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("command", ["import_traces", "evaluate_prm", "backup"])
 def test_help_of_commands_names_the_data_folder(command: str) -> None:
     assert "--data DIR" in manage(command, "--help").stdout
 
 
+@pytest.mark.fault
 def test_data_names_the_folder_for_every_command(tmp_path: Path) -> None:
     given = ["--data", str(tmp_path)]
     read = parse_output(manage("shell", "--no-imports", "--command", ASK, *given, STEPMARK_DATA="/nowhere"))
@@ -77,6 +79,7 @@ def test_data_names_the_folder_for_every_command(tmp_path: Path) -> None:
     assert read["broker"] == f"redis+socket://{socket_paths.broker_socket_path(tmp_path)}"
 
 
+@pytest.mark.fault
 def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:
     read = settings(
         DATABASE_URL="postgresql://user@host/name",
@@ -113,6 +116,7 @@ def test_manage_says_in_one_line_what_is_wrong_with_the_settings(
     assert hint in ended.stderr
 
 
+@pytest.mark.fault
 def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
     ended = manage("import_traces", "README.md", "--project", "x", "--format", "chat", "--data", str(tmp_path))
     assert ended.returncode == 1
@@ -121,6 +125,7 @@ def test_manage_says_that_nothing_was_set_up_yet(tmp_path: Path) -> None:
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.fault
 def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
     """`tests.commands.test_containers` checks that the documented environment has no warning."""
     checked = manage("check", "--deploy", "--fail-level", "WARNING", **{**PRODUCTION, "STEPMARK_ORIGIN": "http://a.b"})
@@ -128,6 +133,7 @@ def test_deploy_check_would_warn_of_an_origin_without_tls() -> None:
     assert "security.W011" in checked.stderr  # the session cookie would be sent unencrypted
 
 
+@pytest.mark.fault
 def test_proxy_headers_are_trusted_only_with_proxies() -> None:
     assert settings(**PRODUCTION)["proxies"] == [["HTTP_X_FORWARDED_PROTO", "https"], 1]
     assert settings(**{**PRODUCTION, "STEPMARK_PROXIES": "0"})["proxies"] == [None, 0]

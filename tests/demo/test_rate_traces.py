@@ -21,7 +21,7 @@ from tests import factories, module_rows
 from tests.demo.test_make_projects import give_consent_and_read_guideline
 from tests.prm import generation_project
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]  # the demo takes seconds to make
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,9 @@ from prm import promotion, registry
 from prm.registry import PRMIdentity
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, read_file
+from tests.formats import prm800k_lines as prm
 from tests.labeling.assignments.clients import WorkPageClient
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 LATER = factories.NOW + dt.timedelta(days=400)
@@ -157,6 +159,19 @@ def test_agreement_is_measured_on_the_rows_of_the_snapshot() -> None:
     assert facts["agreement"]["first_error"]["exact"]["value"] == 0.75
     assert facts["labels"] == {"-1": 7, "0": 0, "1": 9}
     assert facts["first_errors"] == {"0": 1, "1": 6, "none": 1}
+
+
+def test_agreement_of_imported_labels_is_apart_and_on_the_rows_of_the_snapshot() -> None:
+    project = factories.make_project(overlap=2, reserve_problem_share=0.0)
+    lines = [prm.make_line(problem="Twice?", labeler=labeler) for labeler in ("ann", "ben")]
+    load_lines(project, *lines, prm.make_line(problem="Once?", labeler="ann"))
+    snapshot = build_snapshot(project, "trl")
+    facts = snapshot.figures["facts"]
+    assert facts["agreement"] is None
+    assert (facts["imported_agreement"]["n_traces"], facts["imported_agreement"]["n_raters"]) == (1, 2)
+    assert "### Imported labels" in read_card(snapshot)
+    single = build_snapshot(project, "trl", filters=ManifestFilters(labelers=["ann"]))
+    assert single.figures["facts"]["imported_agreement"] is None
 
 
 def test_charts_are_in_the_card_and_next_to_it() -> None:

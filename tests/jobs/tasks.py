@@ -15,7 +15,7 @@ from jobs.runner import Chunk, JobProgress
 
 @shared_task(name="tests.count")
 def count_slowly(job_id: int) -> None:
-    runner.run_job(job_id, chunks, lease=dt.timedelta(seconds=1))
+    runner.run_job(job_id, chunks, lease=dt.timedelta(seconds=3))
 
 
 def chunks(job: Job) -> Iterator[Chunk]:

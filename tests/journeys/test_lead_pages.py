@@ -13,7 +13,7 @@ from demo import make_projects
 from jobs import runner
 from jobs.models import Job
 from labeling import overlap_change
-from labeling.models import Gold, Project, Rater, Settlement
+from labeling.models import Assignment, Gold, Project, Rater, Settlement
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterStage
 from labeling.traces import import_job
@@ -113,9 +113,15 @@ def test_lead_pages_of_a_working_project_are_accessible(visit: Visit) -> None:
     _exchange_messages(visit(demo.lead), visit(demo.annotator), project)
 
 
+def _settled_assignment(project: Project) -> Assignment:
+    """Return an assignment with a submission whose trace is settled. Imported labels settle a trace without one."""
+    return Assignment.objects.filter(
+        trace__project=project, submitted_revision__gt=0, trace__settlement__state=SettlementState.SETTLED
+    ).earliest("pk")
+
+
 def _addresses(project: Project) -> list[str]:
-    settled = Settlement.objects.filter(project=project, state=SettlementState.SETTLED)[0].trace
-    read = settled.assignments.filter(submitted_revision__gt=0)[0]
+    read = _settled_assignment(project)
     gold = Gold.objects.filter(trace__project=project)[0]
     rater = Rater.objects.filter(project=project, paused_at__isnull=False)[0]
     names = (
@@ -137,7 +143,7 @@ def _addresses(project: Project) -> list[str]:
         *(reverse(f"dashboard:{name}", args=[project.slug]) for name in (*names, "jobs")),
         reverse("dashboard:annotator", args=[project.slug, rater.pk]),
         reverse("dashboard:thread", args=[project.slug, rater.pk]),
-        reverse("dashboard:trace", args=[project.slug, settled.pk]),
+        reverse("dashboard:trace", args=[project.slug, read.trace_id]),
         reverse("dashboard:gold_trace", args=[project.slug, gold.pk]),
         reverse("dashboard:submission", args=[project.slug, read.pk]),
         reverse("dashboard:guideline_version", args=[project.slug, 1]),
@@ -156,7 +162,8 @@ def _review_the_project(page: Page, project: Project) -> None:
     page.get_by_role("link", name="Traces", exact=True).click()
     page.get_by_label("State").select_option("settled")
     page.locator("[data-search]").click()
-    page.locator("table.traces tbody th a").first.click()
+    expect(page.locator("table.traces tbody th a").first).to_be_visible()
+    page.goto(reverse("dashboard:trace", args=[project.slug, _settled_assignment(project).trace_id]))
     page.locator(".readings a").first.click()
     page.locator("#note").fill("Look at step 2 again.")
     page.locator("[data-request-correction]").click()

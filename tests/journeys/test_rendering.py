@@ -51,12 +51,15 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
     expect(page.locator("#where")).to_have_attribute("data-step", "1")  # messages of users and tools are not rated
     expect(page.locator(".code").first).to_contain_text('"lines": [')  # pretty
     assert page.locator(".diff__added").inner_text() == "+new"
-    fold = page.locator(".fold summary")
+    fold, output = page.locator(".obs .fold__toggle"), page.locator(".obs pre")
     expect(fold).to_contain_text("801 lines")
-    assert page.locator(".obs [data-slot=body] pre").inner_text().count("line of output") == 11  # its last lines
+    assert output.inner_text().count("line of output") == 19  # its first and last lines
     fold.click()
-    expect(page.locator(".obs pre:visible")).to_have_count(1)  # all lines
-    assert page.locator(".fold pre").inner_text().count("line of output") == 800
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".obs .gap[hidden]")).to_have_count(0)
+    assert (output.text_content() or "").count("line of output") == 800
+    fold.click()
+    assert output.inner_text().count("line of output") == 19
     image = page.locator("img.step__image")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
@@ -69,7 +72,8 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
 
 
 JSON = """async (source) => {
-  const { optionBody } = await import('/static/js/work/rendering.js');
+  const { loadRenderers, optionBody } = await import('/static/js/work/rendering.js');
+  await loadRenderers([source]);
   const box = document.createElement('div');
   box.append(optionBody({ kind: 'action' }, { parts: [{ kind: 'call', name: 'f', text: source }] }, (word) => word));
   return box.textContent;

@@ -381,7 +381,7 @@ def test_arrows_scroll_what_has_the_focus(visit: Visit) -> None:
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     assert lit(page) == "1"
-    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    eventually(page, lambda: page.evaluate("document.activeElement.scrollLeft > 0"))
 
 
 @pytest.mark.parametrize(("mode", "focused"), [("off", False), ("focus", True)])

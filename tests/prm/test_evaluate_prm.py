@@ -39,6 +39,7 @@ def write_records(path: Path, *, n: int = 40, problems: int = 20) -> Path:
     return path
 
 
+@pytest.mark.fault
 def test_prm_trained_on_gsm8k_beats_length_on_math(shared_data: Path) -> None:
     """At least 0.05 above length only on the same pairs, and significantly better than chance."""
     bench = shared_data / "processbench"

@@ -51,6 +51,7 @@ def make_held_out(n: int = 80) -> HeldOutSteps:
     return HeldOutSteps(features, judged.labeled_steps())
 
 
+@pytest.mark.fault
 def test_source_with_better_labels_shows_a_gain() -> None:
     training = make_training(BOTH, true_share={UNIFORM: 0.5, POLICY: 1.0})
     *_, result = payoff.measure_payoff(training, make_held_out(), batch=20, seed=1)
@@ -61,6 +62,7 @@ def test_source_with_better_labels_shows_a_gain() -> None:
     assert result["seconds"] == {"policy": 30.0, "uniform": 30.0}
 
 
+@pytest.mark.fault
 def test_equal_sources_show_no_significant_gain() -> None:
     training = make_training(BOTH, true_share={UNIFORM: 0.8, POLICY: 0.8})
     *_, result = payoff.measure_payoff(training, make_held_out(), batch=20, seed=1)

@@ -28,7 +28,7 @@ def make_project(n: int = 12) -> Project:
 
 
 def register(project: Project, address: str, model: str = "m") -> PRM:
-    identity = PRMIdentity("vllm", model, address=address, options={"timeout": 2})
+    identity = PRMIdentity("vllm", model, address=address, options={"timeout": 20})
     return registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 # Each costs tens of megabytes or tenths of a second, and is rarely needed.
 HEAVY = {
@@ -30,6 +32,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.fault
 def test_load_imports_no_more_than_may_be_shared(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "for the test", "STEPMARK_DATA": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", LOAD], env=env, capture_output=True, text=True, timeout=60)

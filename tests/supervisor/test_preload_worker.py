@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 # Runs `work` until it would take messages: all imports, and the number of threads.
 BEFORE_IT_WORKS = """
@@ -30,11 +32,13 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.fault
 def test_work_starts_without_any_setup(tmp_path: Path) -> None:
     done = run(BEFORE_IT_WORKS, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.fault
 def test_work_ends_with_its_beat(tmp_path: Path) -> None:
     """A worker without a beat would silently stop sweeping jobs."""
     done = run(WITHOUT_A_BEAT, tmp_path)

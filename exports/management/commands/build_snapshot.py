@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connections, transaction
+from django.db import connections
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from msgspec import Struct
@@ -25,6 +25,7 @@ from exports.models import Snapshot, SnapshotPurpose
 from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import LabelRule
+from jobs import runner
 from jobs.runner import Chunk, JobProgress
 from jobs.terminal import ProgressBar
 from labeling.datasets.selection import ManifestFilters, Unit
@@ -119,6 +120,10 @@ class Command(BaseCommand):
             help="a generation, or `none` for submissions without one (repeatable)",
         )
         add("--domain", dest="domains", action="append", metavar="NAME", help="a domain (repeatable)")
+        add("--tag", dest="tags", action="append", metavar="TAG", help="only traces with this tag (repeatable)")
+        add(
+            "--without-tag", dest="without_tags", action="append", metavar="TAG", help="leave out this tag (repeatable)"
+        )
         add(
             "--finish-reason",
             dest="finish_reasons",
@@ -208,7 +213,7 @@ class Command(BaseCommand):
             self._build_in_parallel(snapshot, numbers, workers)
             return
         for number in numbers:
-            for progress in _run_chunks(snapshots.build_shard(snapshot, number, enqueue=False)):
+            for progress in runner.run_here(snapshots.build_shard(snapshot, number, enqueue=False)):
                 self._show_progress(progress.done + snapshots.SHARD * number, snapshot)
         snapshot.refresh_from_db()
         _run(finish_job.finish_snapshot(snapshot))
@@ -277,16 +282,8 @@ def _parse_time(text: str) -> dt.datetime:
     return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
 
 
-def _run_chunks(chunks: Iterator[JobProgress | Chunk]) -> Iterator[JobProgress]:
-    """Run the generator of a job in this process."""
-    for chunk in chunks:
-        with transaction.atomic():
-            progress = chunk if isinstance(chunk, JobProgress) else chunk(timezone.now())
-        yield progress
-
-
 def _run(chunks: Iterator[JobProgress | Chunk]) -> None:
-    deque(_run_chunks(chunks), maxlen=0)
+    deque(runner.run_here(chunks), maxlen=0)
 
 
 def _build_shard(snapshot_id: int, number: int) -> None:

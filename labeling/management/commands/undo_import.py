@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from jobs import runner
 from jobs.failures import JobFailed
 from jobs.runner import JobProgress
 from labeling.models import Source
@@ -44,7 +43,6 @@ class Command(BaseCommand):
 
     def _undo(self, source: Source) -> dict[str, Any]:
         progress = JobProgress(0)
-        for chunk in undo.run_undo(source, by=None, checkpoint={}):
-            with transaction.atomic():
-                progress = chunk if isinstance(chunk, JobProgress) else chunk(timezone.now())
+        for each in runner.run_here(undo.run_undo(source, by=None, checkpoint={})):
+            progress = each
         return dict((progress.result or {})["undone"])

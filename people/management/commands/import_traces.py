@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,6 +17,7 @@ from accounts.models import User
 from formats import catalog, input_files
 from formats.privacy import PRIVACY_MODES
 from formats.segmenters import SEGMENTER_NAMES
+from jobs import runner
 from jobs.failures import JobFailed
 from jobs.runner import JobProgress
 from jobs.terminal import ProgressBar
@@ -118,15 +118,13 @@ class Command(BaseCommand):
         by = _find_user(options["by"])
         project = self._ensure_project(options["project"], by, now)
         request = import_job.prepare_import(project=project, path=path, choices=choices, now=now)
-        for chunk in import_job.run_import(request, checkpoint={}, by=by, bad_lines_path=options["bad_lines"]):
-            if isinstance(chunk, JobProgress):
-                scanned = chunk.result or {}
-                if "read" in scanned:
-                    bar.show(str(SCAN_LABEL), scanned["read"] // 1000, scanned["size"] // 1000)
-                continue
-            with transaction.atomic():
-                self._progress = chunk(timezone.now())
-            bar.show(str(IMPORT_LABEL), self._progress.done, self._progress.total)
+        chunks = import_job.run_import(request, checkpoint={}, by=by, bad_lines_path=options["bad_lines"])
+        for progress in runner.run_here(chunks):
+            if "read" in (scanned := progress.result or {}):
+                bar.show(str(SCAN_LABEL), scanned["read"] // 1000, scanned["size"] // 1000)
+            elif progress.total is not None:
+                self._progress = progress
+                bar.show(str(IMPORT_LABEL), progress.done, progress.total)
         return import_job.report_from_progress(self._progress)
 
     def _ensure_project(self, slug: str, by: User | None, now: dt.datetime) -> Project:

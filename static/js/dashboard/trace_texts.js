@@ -1,6 +1,7 @@
 // Render the formulas and code of traces on leads' pages. The server sends plain text.
 
-import { answerBody, loadMath, problemBody, typeset } from "../work/rendering.js";
+import { loadMath, typeset } from "../work/nodes.js";
+import { answerBody, problemBody } from "../work/rendering.js";
 
 export function renderTexts(root = document) {
   for (const node of root.querySelectorAll("[data-text]")) {

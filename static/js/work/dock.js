@@ -1,5 +1,7 @@
 // The dock below the trace: position, progress track, submit button and save state.
 
+import { say } from "./announcer.js";
+
 const TOAST_MS = 2600;
 const SAVING_DELAY_MS = 400; // do not show "saving" for shorter times
 
@@ -47,11 +49,14 @@ export class Dock {
   #paintTrack(work, stops, current) {
     while (this.track.childElementCount < stops.length) this.track.append(document.createElement("i"));
     while (this.track.childElementCount > stops.length) this.track.lastElementChild.remove();
-    stops.forEach((step, n) => {
-      const mark = this.track.children[n];
-      mark.dataset.rating = work.cell(step.position).rating;
-      mark.classList.toggle("is-now", step.position === current?.step);
-    });
+    let mark = this.track.firstElementChild;
+    for (const step of stops) {
+      const { rating } = work.cell(step.position);
+      if (mark.dataset.rating !== String(rating)) mark.dataset.rating = rating;
+      const isNow = step.position === current?.step;
+      if (mark.classList.contains("is-now") !== isNow) mark.classList.toggle("is-now", isNow);
+      mark = mark.nextElementSibling;
+    }
   }
 
   #paintSubmit(work) {
@@ -86,6 +91,7 @@ export class Dock {
 
   // `undo` is the text of the button that undoes what the toast tells.
   showToast(text, { undo = "", lasts = TOAST_MS } = {}) {
+    say(text);
     this.toast.firstElementChild.textContent = text;
     this.toast.lastElementChild.hidden = !undo;
     this.toast.lastElementChild.firstElementChild.textContent = undo;

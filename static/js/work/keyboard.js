@@ -1,17 +1,21 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
+import { bindNavigation, explain, goToUnrated, move } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
   return {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
-    next: () => page.move(1), previous: () => page.move(-1),
+    next: () => move(page, 1), previous: () => move(page, -1), unrated: () => goToUnrated(page),
     unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.comment({ isLit }),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
     help: () => document.getElementById("help").togglePopover(),
-    fold: () => page.toggleProblem(),
+    fold: () => page.view.toggleProblem(), explain: () => explain(page),
+    open_output: (isAll) => page.reader.perform("toggleOutput", isAll), go_to: () => page.reader.perform("goToStep"),
+    find: () => page.reader.perform("find"), source: (isProblem) => page.reader.perform("toggleSource", isProblem),
+    copy: () => page.reader.perform("copy"), differences: () => page.reader.perform("toggleDifferences"),
   };
 }
 
@@ -26,6 +30,7 @@ function scrolls(target, key) {
 const isAllowed = ({ key, target }, mode) => key.length > 1 || mode === "on" || (mode === "focus" && target.closest(".step") !== null);
 
 export function bindActions(page, remapped, mode) {
+  bindNavigation(page);
   const perform = actions(page);
   const keys = { ArrowDown: "next", ArrowUp: "previous", ArrowRight: "next", ArrowLeft: "previous", ...remapped };
   document.addEventListener("keydown", (event) => {
@@ -43,7 +48,7 @@ export function bindActions(page, remapped, mode) {
     if (event.detail) event.target.closest("button, summary")?.blur();
     const button = event.target.closest("[data-rate], [data-act]");
     if (button?.dataset.rate) return page.rate(Number(button.dataset.rate));
-    if (button) return perform[button.dataset.act]();
+    if (button) return perform[button.dataset.act](event.shiftKey);
     const row = event.target.closest(".step[data-stop]");
     if (row && !event.target.closest(".rate, a, button, summary") && getSelection().isCollapsed) page.goTo(stopFromRow(row));
     return undefined;

@@ -112,6 +112,13 @@ export class Outbox extends EventTarget {
     return this.#storing;
   }
 
+  // The ending says what the page shows: the server refuses it if the submission would be another one.
+  enqueueEnding(work, verb, body) {
+    const { assignment, revision } = work.trace;
+    const promise = { seen: this.shownVersions.get(assignment) ?? 0, ...work.promise() };
+    return this.enqueue(assignment, { verb, body: { ...body, revision, promise } });
+  }
+
   // Resolve when all items so far are in the store, or the store has refused them.
   whenStored() {
     return this.#storing.catch(() => {});

@@ -1,6 +1,7 @@
 // Claims traces, prefetches the next one while the current one is rated, and releases it when the page closes.
 
 import { Unreachable, get, post } from "./network.js";
+import { loadRenderers } from "./rendering.js";
 import { TraceState } from "./trace_state.js";
 
 const revisionKey = (assignment, revision) => `${assignment}.${revision}`;
@@ -101,6 +102,7 @@ export class TraceSupply {
       else if (item.kind === "write_step") work.written.set(item.step, item.text);
       else work.applyServerCell(item.step, item.option, { ...item, reason: item.text });
     }
+    await loadRenderers(work.texts());
     work.drafts = (await this.store.drafts()).filter((draft) => draft.assignment === trace.assignment);
     return this.buildView(work);
   }

@@ -4,14 +4,20 @@
 
 const QUIET_FRAMES = 3; // so many right positions in a row end the check
 const MAX_FRAMES = 60;
+const UNCOVER_FRAMES = 5;
 const VISIBLE = 48; // px of a step that are enough to rate it
 const SCROLL_KEYS = new Set(["PageUp", "PageDown", "Home", "End", " "]);
 
 export class StepScroller {
   #row = null;
+  #heldAt = null; // px from the top of the screen, if the row must stay there
   #isChecking = false;
+  #uncovering = 0; // the request of the next frame
   #frames = 0;
-  #sizes = new ResizeObserver(() => this.#check());
+  #sizes = new ResizeObserver(() => {
+    this.#publishArea();
+    this.#check();
+  });
 
   constructor() {
     this.bar = document.querySelector(".top");
@@ -43,11 +49,23 @@ export class StepScroller {
 
   release() {
     this.#row = null;
+    cancelAnimationFrame(this.#uncovering);
+  }
+
+  // Keep a row where it is on the screen while the texts around it change their sizes.
+  hold(row, change) {
+    const { top } = row.getBoundingClientRect();
+    change();
+    this.#row = row;
+    this.#heldAt = top;
+    this.#check();
   }
 
   follow(row, { isSmooth }) {
+    this.release();
     this.#row = row;
-    const area = this.#freeArea();
+    this.#heldAt = null;
+    const area = this.freeArea();
     const rect = row.getBoundingClientRect();
     // Scroll smoothly only if the step is visible already: nobody waits for the step to rate.
     const behavior = isSmooth && this.#isInside(rect, area) && rect.height <= area.height ? "smooth" : "instant";
@@ -55,15 +73,47 @@ export class StepScroller {
     this.#check();
   }
 
+  // Bring something else into the free area, inner scrolling included; the light stays where it is. `range` is a part of
+  // the node.
+  lookAt(node, range = node) {
+    this.release();
+    node.scrollIntoView({ block: "center", behavior: "instant" });
+    const inner = node.closest("pre");
+    if (inner && inner.scrollHeight > inner.clientHeight) {
+      inner.scrollTop += range.getBoundingClientRect().top - inner.getBoundingClientRect().top - inner.clientHeight / 2;
+    }
+    this.uncover(range);
+  }
+
+  // Scroll until the dock and the problem cover nothing of a node or range, also while texts around it are laid out.
+  uncover(part, frames = UNCOVER_FRAMES) {
+    const area = this.freeArea();
+    const rect = part.getBoundingClientRect();
+    if (rect.height && !this.#isInside(rect, area)) {
+      const isTall = rect.height > area.height;
+      scrollBy({ top: isTall || rect.top < area.top ? rect.top - area.top - 4 : rect.bottom - area.bottom + 4, behavior: "instant" });
+    }
+    cancelAnimationFrame(this.#uncovering);
+    if (frames > 0) this.#uncovering = requestAnimationFrame(() => this.uncover(part, frames - 1));
+  }
+
+  // For parts that are fixed beside the trace. Not as a scroll padding: focusing the problem or the dock would scroll.
+  #publishArea() {
+    const { top, bottom } = this.freeArea();
+    const { style } = document.documentElement;
+    style.setProperty("--free-top", `${Math.round(top)}px`);
+    style.setProperty("--free-bottom", `${Math.round(innerHeight - bottom)}px`);
+  }
+
   // Whether enough of the step is visible to rate it.
   shows(row) {
-    const area = this.#freeArea();
+    const area = this.freeArea();
     const rect = row.getBoundingClientRect();
     const visible = Math.min(rect.bottom, area.bottom) - Math.max(rect.top, area.top);
     return visible >= Math.min(VISIBLE, rect.height / 2, Math.max(area.height, 0));
   }
 
-  #freeArea() {
+  freeArea() {
     const top = this.bar.getBoundingClientRect().bottom + (this.isSticky ? this.problem.offsetHeight : 0);
     const bottom = this.dock.getBoundingClientRect().top;
     return { top, bottom, height: bottom - top };
@@ -71,7 +121,12 @@ export class StepScroller {
 
   // To the middle; a step that is taller than the free area starts at its top.
   #distance(rect, area) {
+    if (this.#heldAt !== null) return rect.top - this.#heldAt;
     return rect.top - area.top - Math.max(0, (area.height - rect.height) / 2);
+  }
+
+  #isRight(rect, area) {
+    return this.#heldAt === null ? this.#isInside(rect, area) : Math.abs(rect.top - this.#heldAt) < 2;
   }
 
   #isInside(rect, area) {
@@ -90,9 +145,9 @@ export class StepScroller {
         return;
       }
       this.#frames -= 1;
-      const area = this.#freeArea();
+      const area = this.freeArea();
       const rect = this.#row.getBoundingClientRect();
-      if (this.#isInside(rect, area)) quiet += 1;
+      if (this.#isRight(rect, area)) quiet += 1;
       else {
         quiet = 0;
         scrollBy({ top: this.#distance(rect, area), behavior: "instant" });

@@ -28,7 +28,14 @@ export class TraceState {
   }
 
   rateable() {
-    return this.trace.steps.filter((step) => step.is_rateable);
+    return (this.rateableSteps ??= this.trace.steps.filter((step) => step.is_rateable));
+  }
+
+  // All texts of the trace.
+  texts() {
+    const { problem, steps } = this.trace;
+    const options = steps.flatMap((step) => step.options);
+    return [problem.text, problem.reference_answer ?? "", ...options.flatMap(({ text, parts }) => [text, ...(parts ?? []).map((part) => part.text)])];
   }
 
   // The step of the first negative if nothing after it is rated, otherwise null.

@@ -1,8 +1,12 @@
 // Builds a trace once, hidden if it was prefetched, and repaints it when ratings change.
 // The markup is in <template> elements of the page, so that its text is translated like all other text.
 
-import { answerBody, optionBody, problemBody, size, typeset } from "./rendering.js";
+import { size, typeset } from "./nodes.js";
+import { answerBody, optionBody, problemBody } from "./rendering.js";
 
+// Longer traces are laid out only near the screen. Chromium leaves the rest out of the accessibility tree, so that shorter
+// ones are laid out whole.
+const LAID_OUT_WHOLE = 80; // entries
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
 const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
@@ -13,6 +17,7 @@ export class TraceView {
     this.work = work;
     this.getString = getString;
     this.rows = new Map(); // "step.option" -> row
+    this.painted = new Map(); // row -> what it shows
     this.node = root ?? clone("t-trace");
     this.node.dataset.assignment = work.trace.assignment;
     this.#build();
@@ -43,20 +48,44 @@ export class TraceView {
     if (problem.reference_answer) answer.replaceChildren(this.getString("reference_answer"), " ", answerBody(problem.reference_answer));
     const list = slot(this.node, "steps");
     let number = 0;
-    for (const step of this.work.trace.steps) {
-      list.append(step.is_rateable ? this.#rateable(step, (number += 1)) : this.#context(step));
-    }
+    const { steps } = this.work.trace;
+    steps.forEach((step, index) => {
+      list.append(step.is_rateable ? this.#rateable(step, (number += 1), index) : this.#context(step, index));
+    });
+    list.classList.toggle("ladder--long", steps.length > LAID_OUT_WHOLE);
     this.after = clone("t-after");
   }
 
-  #rateable(step, number) {
+  // What the model writes after a step, up to the next output: it shows which lines of the output it uses.
+  #textAfter(index) {
+    const texts = [];
+    for (const step of this.work.trace.steps.slice(index + 1)) {
+      if (!step.is_rateable) {
+        if (texts.length) break;
+        continue;
+      }
+      texts.push(step.options[0].text, ...(step.options[0].parts ?? []).map((part) => part.text));
+    }
+    return texts.join("\n");
+  }
+
+  // In the trace of an agent, a text that a user's message follows, or nothing, is a message to the user.
+  #shownKind(step, index) {
+    const { steps, is_agent: isAgent } = this.work.trace;
+    if (step.kind !== "reasoning" || !isAgent || !steps.some((each) => each.kind === "user")) return step.kind;
+    const next = steps.slice(index + 1).find((each) => each.kind !== "reasoning");
+    return !next || next.kind === "user" ? "message" : step.kind;
+  }
+
+  #rateable(step, number, index) {
     const row = this.#row(step, step.options[0], number, this.getString("step", { number }));
     row.id = `step-${step.position}`;
     this.rows.set(stopId({ step: step.position, option: 0 }), row);
     row.dataset.number = number;
+    row.dataset.kind = this.#shownKind(step, index);
     if (step.kind !== "reasoning" || this.work.trace.is_agent) {
       row.classList.add("step--agent");
-      slot(row, "body").prepend(this.#kind(step));
+      slot(row, "body").prepend(this.#kind(step, row.dataset.kind));
     }
     return row;
   }
@@ -71,20 +100,22 @@ export class TraceView {
     return row;
   }
 
-  #kind(step) {
-    const node = clone(`t-kind-${step.kind}`);
+  #kind(step, shown = step.kind) {
+    const node = clone(`t-kind-${shown}`);
     const tool = step.options[0]?.parts?.find((part) => part.name)?.name;
     if (tool) node.append(Object.assign(document.createElement("code"), { textContent: tool }));
     return node;
   }
 
-  #context(step) {
+  #context(step, index) {
     const row = clone("t-context");
     row.dataset.position = step.position;
+    row.dataset.kind = step.kind;
     const text = step.options[0]?.text ?? "";
     slot(row, "head").prepend(this.#kind(step));
     slot(row, "size").textContent = size(text);
-    slot(row, "body").append(optionBody(step, step.options[0] ?? { text }, this.getString));
+    const next = step.kind === "observation" ? this.#textAfter(index) : "";
+    slot(row, "body").append(optionBody(step, step.options[0] ?? { text }, this.getString, { next }));
     return row;
   }
 
@@ -98,7 +129,7 @@ export class TraceView {
     slot(box, "corrected").hidden = !trace.asks_corrected_step;
     const alternatives = this.work.alternatives(step);
     slot(box, "title").hidden = alternatives.length === 0;
-    slot(box, "title").firstChild.textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
+    slot(box, "title").querySelector("b").textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
     for (const input of box.querySelectorAll("[name=category]")) input.name = `category${step.position}`; // a radio group per box
     this.#fill(box);
@@ -126,6 +157,12 @@ export class TraceView {
     if (document.activeElement?.closest(".step")) this.rowFor(stop)?.focus({ preventScroll: true });
   }
 
+  toggleProblem() {
+    const problem = this.node.querySelector(".problem");
+    const isFolded = problem.classList.toggle("is-folded");
+    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
+  }
+
   #alternative(step, option, letter) {
     const row = this.#row(step, option, letter, this.getString("alternative", { letter }));
     row.classList.add("alt");
@@ -138,14 +175,16 @@ export class TraceView {
     return this.rows.get(stopId({ step: position, option: 0 }))?.dataset.number ?? position + 1;
   }
 
-  // Repaint all rows, with `current` highlighted.
+  // Show the ratings, with `current` highlighted. Only rows that change are touched.
   paint(current) {
     const end = this.work.end();
     this.#placeErrorBoxes(this.work.stepsToExplain());
     this.#placeAfter(end);
-    for (const [id, row] of this.rows) this.#paintRow(id, row, current, end);
-    if (!this.work.trace.reveals_one_step_at_a_time) return;
-    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", this.#isVeiled(Number(row.dataset.position), current));
+    const revealed = this.#revealedUpTo(current);
+    for (const [id, row] of this.rows) this.#paintRow(id, row, current, end, revealed);
+    if (revealed === this.revealed) return;
+    this.revealed = revealed;
+    for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", Number(row.dataset.position) > revealed);
   }
 
   #placeErrorBoxes(negatives) {
@@ -153,7 +192,10 @@ export class TraceView {
     for (const box of this.node.querySelectorAll(".errorbox")) {
       const position = Number(box.dataset.step);
       if (wanted.delete(position)) continue;
-      for (const row of box.querySelectorAll(".alt")) this.rows.delete(row.dataset.stop);
+      for (const row of box.querySelectorAll(".alt")) {
+        this.rows.delete(row.dataset.stop);
+        this.painted.delete(row);
+      }
       box.remove();
     }
     for (const step of negatives.filter((one) => wanted.has(one.position))) {
@@ -172,27 +214,33 @@ export class TraceView {
     return undefined;
   }
 
-  #paintRow(id, row, current, end) {
+  #paintRow(id, row, current, end, revealed) {
     const [step, option] = id.split(".").map(Number);
-    const cell = this.work.cell(step, option);
-    const isCurrent = current !== null && id === stopId(current);
+    const { rating, flagged } = this.work.cell(step, option);
+    const comment = (option === 0 && this.work.comments.get(step)) || "";
+    const isCurrent = current !== null && step === current.step && option === current.option;
+    const isNegative = end?.position === step && option === 0;
+    const isPast = end !== null && step > end.position;
+    const isVeiled = step > revealed;
+    const shown = `${rating} ${flagged} ${isCurrent} ${isNegative} ${isPast} ${isVeiled} ${comment}`;
+    if (this.painted.get(row) === shown) return;
+    this.painted.set(row, shown);
     row.classList.toggle("is-now", isCurrent);
     if (isCurrent) row.setAttribute("aria-current", "step");
     else row.removeAttribute("aria-current");
-    if ((row.tabIndex === 0) !== isCurrent) row.tabIndex = isCurrent ? 0 : -1;
-    row.classList.toggle("is-rated", cell.rating !== null);
-    row.classList.toggle("is-neg", Boolean(end) && option === 0 && step === end.position);
-    row.classList.toggle("is-past", Boolean(end) && step > end.position);
-    row.classList.toggle("is-veiled", this.#isVeiled(step, current));
-    for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(cell.rating);
-    this.#paintNotes(row, cell, option === 0 ? this.work.comments.get(step) : "");
+    row.tabIndex = isCurrent ? 0 : -1;
+    row.classList.toggle("is-rated", rating !== null);
+    row.classList.toggle("is-neg", isNegative);
+    row.classList.toggle("is-past", isPast);
+    row.classList.toggle("is-veiled", isVeiled);
+    for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(rating);
+    this.#paintNotes(row, { flagged }, comment);
   }
 
   // Steps after the first unrated one are hidden if the project reveals one step at a time.
-  #isVeiled(step, current) {
-    if (!this.work.trace.reveals_one_step_at_a_time) return false;
-    const open = this.work.unrated()[0]?.step ?? Infinity;
-    return step > Math.max(open, current?.step ?? 0);
+  #revealedUpTo(current) {
+    if (!this.work.trace.reveals_one_step_at_a_time) return Infinity;
+    return Math.max(this.work.unrated()[0]?.step ?? Infinity, current?.step ?? 0);
   }
 
   #paintNotes(row, cell, comment) {

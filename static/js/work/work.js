@@ -2,6 +2,7 @@
 
 import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
+import { Announcer } from "./announcer.js";
 import { Dock } from "./dock.js";
 import { Drafts, TextEdits } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
@@ -10,10 +11,11 @@ import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRatin
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
+import { ReaderLoader } from "./reader_loader.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
-import { loadMath } from "./rendering.js";
+import { loadMath } from "./nodes.js";
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 const QUICK_PRESS_MS = 250; // after a shorter interval, jump instead of scrolling smoothly
@@ -54,6 +56,8 @@ class WorkPage {
     this.drafts = new Drafts(store, this.outbox);
     this.texts = new TextEdits(this, this.drafts);
     this.scroller = new StepScroller();
+    this.announcer = new Announcer();
+    this.reader = new ReaderLoader(this);
     this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
     this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
     this.current = null;
@@ -94,6 +98,7 @@ class WorkPage {
     this.#hasChanged = false;
     this.scroller.watch(view.node);
     this.paint();
+    this.reader.show(view);
     this.#scroll(false);
     this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
@@ -105,7 +110,7 @@ class WorkPage {
     view.work.trace.state = "opened";
     post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => {
       // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
-      if (error instanceof Refused && this.view === view) this.#fetchNext();
+      if (error instanceof Refused && this.view === view) this.#showNext();
     });
   }
 
@@ -163,12 +168,7 @@ class WorkPage {
     return this.#sync();
   }
 
-  #fetchNext() {
-    this.#arriving = this.#claimNext();
-    return this.#arriving;
-  }
-
-  async #claimNext() {
+  async #fetchNext() {
     this.stage.setAttribute("aria-busy", "true");
     try {
       this.show(await this.supply.claim());
@@ -183,16 +183,18 @@ class WorkPage {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
-    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#fetchNext() });
+    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
-    if (error instanceof Unreachable) setTimeout(() => this.work || this.#fetchNext(), RETRY_MS);
+    if (error instanceof Unreachable) setTimeout(() => this.work || this.#showNext(), RETRY_MS);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
 
   paint() {
     this.view.paint(this.current);
+    this.reader.paint();
+    this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.#subject()?.step);
   }
 
@@ -233,13 +235,6 @@ class WorkPage {
     if (stop.option === 0 && this.work.end()?.position === stop.step) {
       this.dock.showToast(getString("first_negative", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
     }
-  }
-
-  move(by) {
-    const stops = this.work?.stops() ?? [];
-    const index = this.current ? stops.findIndex((stop) => stopId(stop) === stopId(this.current)) : stops.length;
-    const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
-    if (to) this.goTo(to);
   }
 
   goTo(stop) {
@@ -292,12 +287,6 @@ class WorkPage {
     if (subject) this.texts.comment(subject.step);
   }
 
-  toggleProblem() {
-    const problem = this.stage.querySelector(".problem");
-    const isFolded = problem.classList.toggle("is-folded");
-    problem.querySelector(".problem__fold").setAttribute("aria-expanded", String(!isFolded));
-  }
-
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
@@ -343,18 +332,11 @@ class WorkPage {
     this.supply.markLeft(trace);
     this.#left.set(trace.assignment, view);
     if (verb === "skip") config.skips_left -= 1;
-    this.#sendEnding(view, verb, { ...body, active_ms: this.clock.take() });
+    this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: this.clock.take() });
     if (trace.after) return goWhenAnswered(this.outbox, trace);
     this.#lastSubmit = verb === "submit" && !trace.is_onboarding ? { assignment: trace.assignment, view, at: performance.now() } : null;
     if (this.#lastSubmit) tabMemory.write("last-submit", trace.assignment);
     return this.#showNext().then(() => this.#offerUndoSubmit(promised));
-  }
-
-  // The ending says what the page shows: the server refuses it if the submission would be another one.
-  #sendEnding({ work }, verb, body) {
-    const { trace } = work;
-    const promise = { seen: this.outbox.shownVersions.get(trace.assignment) ?? 0, ...work.promise() };
-    this.outbox.enqueue(trace.assignment, { verb, body: { ...body, revision: trace.revision, promise } });
   }
 
   #offerUndoSubmit({ code, number }) {
@@ -483,7 +465,7 @@ class WorkPage {
     if (view === this.view) this.#isLeaving = true;
     this.supply.markLeft(view.work.trace);
     this.#left.set(view.work.trace.assignment, view);
-    return this.#sendEnding(view, verb, { ...body, active_ms: 0, is_repeat: true });
+    return this.outbox.enqueueEnding(view.work, verb, { ...body, active_ms: 0, is_repeat: true });
   }
 
   #bringBack(assignment, view, message) {

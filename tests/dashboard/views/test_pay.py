@@ -8,6 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from events.models import Event
 from labeling.models import Project, ProjectBudget, Rater
 from labeling.quality import project_stats
 from people import members
@@ -70,6 +71,7 @@ def test_period_is_a_filter_of_page_and_file(client: Client, cast: Personas, add
     add_workers(cast, 2)
     assert len(client.get(f"{address}?{query}").context["people"]) == n
     assert client.get(f"{address}?{query}&csv=pay").content.decode().count("\n") == n + 1
+    assert Event.objects.get(what="download.made").detail["rows"] == n
 
 
 def test_invalid_dates_show_the_whole_time(client: Client, cast: Personas, address: str) -> None:

@@ -224,7 +224,7 @@ def is_closed(row: Assignment) -> bool:
     return row.state == "submitted" and row.reopened_at is None
 
 
-TestWindows = Windows.TestCase
+TestWindows = pytest.mark.fault(Windows.TestCase)
 TestWindows.settings = settings(
     max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )

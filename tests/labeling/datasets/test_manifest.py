@@ -14,7 +14,8 @@ from formats.records import TraceRecord
 from labeling import assignments
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
-from labeling.models import Assignment, Judgment, Manifest, Project, StepReview, Submission
+from labeling.models import Assignment, Judgment, Manifest, Project, StepReview, Submission, Trace
+from labeling.traces import tags
 from tests import factories
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import load_lines
@@ -92,6 +93,11 @@ def test_filters_select_submissions() -> None:
     assert freeze(project, labelers=["ann", None]).n_rows == 3
     assert freeze(project, purposes=["work"]).n_rows == 3
     assert freeze(project, origins=["here"]).n_rows == 0
+    trace = Trace.objects.filter(project=project).earliest("pk")
+    n_tagged = trace.assignments.count()
+    tags.add_tag(project_id=project.pk, trace_ids=[trace.pk], name="hard", by=None, now=factories.NOW)
+    assert freeze(project, tags=["hard", "none"]).n_rows == n_tagged
+    assert freeze(project, without_tags=["hard"]).n_rows == 4 - n_tagged
     assert freeze(project, submitted_from=dt.datetime(2022, 1, 1, tzinfo=dt.UTC)).n_rows == 3
     assert freeze(project, submitted_until=dt.datetime(2022, 1, 1, tzinfo=dt.UTC)).n_rows == 0
 

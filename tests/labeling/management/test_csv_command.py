@@ -194,6 +194,7 @@ def shell(line: str, ratings: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("line", ["agreement --csv - <&-", "agreement --csv .", "agreement --csv ratings.csv >&-"])
 def test_unreadable_input_or_closed_output_is_reported_in_one_line(line: str, ratings: Path) -> None:
     found = shell(line, ratings)
@@ -202,6 +203,7 @@ def test_unreadable_input_or_closed_output_is_reported_in_one_line(line: str, ra
     assert error.startswith("CommandError: ")
 
 
+@pytest.mark.fault
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full, which simulates a full disk")
 def test_full_disk_is_reported_in_one_line(ratings: Path) -> None:
     found = shell("agreement --csv ratings.csv > /dev/full", ratings)
@@ -210,12 +212,14 @@ def test_full_disk_is_reported_in_one_line(ratings: Path) -> None:
     assert error.startswith("CommandError: ")
 
 
+@pytest.mark.fault
 def test_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, ["task,worker,label", *(f"t{n},w,1" for n in range(20_000))])
     found = shell("consensus --csv ratings.csv | head -n 1", path)
     assert (found.returncode, found.stdout, found.stderr) == (141, b"task,label,probability,votes\n", b"")
 
 
+@pytest.mark.fault
 def test_output_is_utf_8_in_any_terminal(tmp_path: Path) -> None:
     path = written(tmp_path, ["task,worker,label", "t€,a,ja", "t€,b,ja"])
     found = shell("agreement --csv - < ratings.csv && consensus --csv ratings.csv", path, PYTHONIOENCODING="latin-1")

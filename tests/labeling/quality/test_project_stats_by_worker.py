@@ -40,6 +40,7 @@ def is_told(project: Project, n_traces: int) -> bool:
     return bool(content(project)["headline"]["n_traces"] == n_traces)
 
 
+@pytest.mark.fault
 def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -> None:
     project = factories.make_project()
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=factories.NOW)

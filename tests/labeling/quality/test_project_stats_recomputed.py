@@ -156,6 +156,7 @@ def assert_page_equals(page: dict[str, Any], by_hand: dict[str, Any], *, least: 
     assert page["alpha_nominal"].n == by_hand["n"] >= least
 
 
+@pytest.mark.fault
 def test_labels_made_here_equal_the_recomputation(client: Client, project: Project) -> None:
     dice = random.Random(5)
     label_here(project, 60, dice)

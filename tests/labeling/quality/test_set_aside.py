@@ -28,11 +28,13 @@ from labeling.models import (
     Trace,
     WorkDay,
 )
-from labeling.quality import adjudication, consensus, set_aside, workdays
+from labeling.quality import adjudication, consensus, imported_labels, set_aside, workdays
 from labeling.quality.resolve import resolve_traces
 from labeling.quality.set_aside import LabelScope
 from tests import factories
+from tests.formats import prm800k_lines as prm
 from tests.labeling.quality import submitted_work
+from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -118,6 +120,7 @@ def dump_tables() -> dict[str, Counter[Any]]:
     return tables
 
 
+@pytest.mark.fault
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), overlap=st.integers(1, 3), one_by_one=st.booleans(), reverse=st.booleans())
 def test_set_aside_and_undo_leaves_every_table_as_it_was(
@@ -236,6 +239,15 @@ def test_pay_and_gold_are_kept_and_the_decision_is_logged() -> None:
     assert set_aside.undo_set_aside(set_aside=made, by=None, now=LATER) is False
     events = Event.objects.filter(subject=f"rater:{rater.pk}").order_by("pk").values_list("what", flat=True)
     assert [what for what in events if what.startswith("labels.")] == ["labels.set_aside", "labels.restored"]
+
+
+def test_imported_labels_count_in_no_agreement_either() -> None:
+    project, _ = make_project(0)
+    load_lines(project, *(prm.make_line(problem="Twice?", labeler=name) for name in ("ann", "ben")))
+    assert imported_labels.load_imported_labels(project.pk).mix.total() == 4
+    put_aside(Rater.objects.get(project=project, labeler="ann"))
+    labels = imported_labels.load_imported_labels(project.pk)
+    assert (len(labels.raters), labels.mix.total()) == (1, 2)
 
 
 def test_scopes_are_a_date_a_session_or_one_submission() -> None:

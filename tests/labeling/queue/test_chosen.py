@@ -30,14 +30,15 @@ def make_project(**fields: object) -> Project:
     return factories.make_project(**{"gold_share": 0, "open_limit": 99, **fields})  # type: ignore[arg-type]  # no slug
 
 
+@pytest.mark.fault
 class SlotsStay(TestCase):
     @settings(max_examples=40)
-    @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 1)), max_size=14))
+    @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 1)), max_size=14))
     def test_no_slot_is_lost_or_added(self, actions: list[tuple[int, int, int]]) -> None:
         project = make_project(overlap=2)
         traces = queues.fill_lane(project, 4, slots=2)
         raters = queues.make_raters(project, 2)
-        group = queue.ensure_personal_group(rater=raters[0], now=NOW)
+        group = self._replace_group(project, None, raters)
         for step, (action, place, who) in enumerate(actions):
             now, trace = NOW + dt.timedelta(seconds=step), traces[place]
             if action == 0:
@@ -50,10 +51,17 @@ class SlotsStay(TestCase):
                 opened = Assignment.objects.open().filter(rater=raters[who]).first()
                 if opened:
                     queue.release_assignment(assignment_id=opened.pk, now=now, reason="x", by=None)
+            elif action == 5:
+                group = self._replace_group(project, group, raters)
             else:
                 queue.resize_slots(project_id=project.pk, overlap=1 + who, after=0, now=now)
                 Project.objects.filter(pk=project.pk).update(overlap=1 + who)
             assert queues.is_balanced(traces), (action, place, who)
+
+    def _replace_group(self, project: Project, group: RaterGroup | None, raters: list[Rater]) -> RaterGroup:
+        if group:
+            queue.delete_group(group=group, by=None, now=NOW)
+        return queue.save_group(project=project, name="Geometry", raters=raters[:1], by=None, now=NOW)
 
     def _claim(self, rater: Rater, now: dt.datetime) -> None:
         try:
@@ -104,6 +112,23 @@ def test_a_returned_chosen_trace_stays_with_its_group() -> None:
     with pytest.raises(queue.NothingLeft):
         queue.claim_trace(rater_id=other.pk, now=NOW)
     assert queue.claim_trace(rater_id=two.pk, now=NOW).trace_id == traces[0]
+
+
+def test_traces_of_a_deleted_group_are_for_everyone() -> None:
+    """One waits, one is open: it comes first for everyone once it is returned. The name can be used again."""
+    project = make_project()
+    traces = queues.fill_lane(project, 2)
+    one, other = queues.make_raters(project, 2)
+    group = queue.save_group(project=project, name="Geometry", raters=[one], by=None, now=NOW)
+    choose(traces, group)
+    claim = queue.claim_trace(rater_id=one.pk, now=NOW, opened=True)
+    assert queue.delete_group(group=group, by=None, now=NOW) == 1
+    assert queue.claim_trace(rater_id=other.pk, now=NOW, opened=True).trace_id != claim.trace_id
+    queue.release_assignment(assignment_id=claim.assignment_id, now=NOW, reason="x", by=None)
+    assert queue.claim_trace(rater_id=other.pk, now=NOW).trace_id == claim.trace_id
+    assert queues.is_balanced(traces)
+    again = queue.save_group(project=project, name="Geometry", raters=[one], by=None, now=NOW)
+    assert again != group
 
 
 def test_a_prefetched_trace_can_be_chosen_for_someone_else() -> None:

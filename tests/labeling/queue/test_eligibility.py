@@ -90,6 +90,7 @@ def texts(model: Any, project: Project, now: dt.datetime) -> Texts:
     return Texts(*made)
 
 
+@pytest.mark.fault
 def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -> None:
     guidelines, consents = texts(Guideline, rater.project, now), texts(ConsentText, rater.project, now)
     chance = itertools.cycle(CHANCES)

@@ -81,6 +81,7 @@ def test_three_concurrent_raters_with_overlap_two_skip_no_trace(one_by_one: bool
     assert not QueueEntry.objects.filter(lane__project=project, is_open=True).exists()
 
 
+@pytest.mark.fault
 @pytest.mark.django_db
 def test_uniform_share_of_claims_is_within_its_binomial_interval() -> None:
     project = make_batch(overlap=1, uniform=90, n=290)

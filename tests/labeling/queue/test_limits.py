@@ -49,6 +49,7 @@ def give(rater: Rater, n_open: int, n_today: int, budget: str | None, now: dt.da
     return Rater.objects.select_related("project").get(pk=rater.pk)
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("stage", ["training", "screening", "working"])
 def test_both_definitions_of_the_limits_agree(rater: Rater, now: dt.datetime, stage: str) -> None:
     Rater.objects.filter(pk=rater.pk).update(stage=stage)

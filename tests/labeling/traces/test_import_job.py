@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from events.models import Event
 from formats.catalog import UnknownFormat
 from formats.near_duplicates import digest_normalized
-from jobs import runner
+from jobs import control, runner
 from jobs.models import Job, JobState
 from jobs.runner import JobProgress
 from labeling import benchmarks
@@ -65,6 +65,16 @@ def test_import_job_loads_and_reports(tmp_path: Path, now: dt.datetime) -> None:
     assert (job.state, job.done, job.total) == (JobState.DONE, 2, 2)
     assert job.result["report"]["submissions_added"] == 2
     assert Event.objects.filter(what="import.done", project=project.pk).count() == 1
+
+
+def test_import_stops_before_the_disk_is_full_and_continues(tmp_path: Path, now: dt.datetime, settings: Any) -> None:
+    job = request(factories.make_project(), write_lines(tmp_path, prm.make_line()), now)
+    settings.DATA_DIR, settings.LEAST_FREE_BYTES = tmp_path, 2**60
+    assert run(job).state == JobState.FAILED
+    assert not Problem.objects.exists()
+    settings.LEAST_FREE_BYTES = 0
+    control.retry_job(job=job, by=None, now=now)
+    assert run(job).state == JobState.DONE
 
 
 @pytest.mark.parametrize("name", ["traces.jsonl", "traces.jsonl.gz", "traces.jsonl.zst"])

@@ -125,6 +125,7 @@ def test_import_of_a_changed_or_missing_file_imports_nothing(tmp_path: Path, now
         assert not Problem.objects.exists()
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstandard.ZstdCompressor().compress)])
 def test_import_refuses_a_file_that_unpacks_to_too_much(
     ending: str, pack: Any, tmp_path: Path, now: dt.datetime

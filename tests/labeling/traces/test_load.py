@@ -51,6 +51,7 @@ def test_real_records_need_no_residue(shared_data: Path, name: str) -> None:
     assert export_lines(project) == lines
 
 
+@pytest.mark.fault
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(prm.lines(), min_size=1, max_size=5))
 @example([prm.make_line(steps=[]), prm.make_line()])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests import servers
 from tests.conventions.rule import ROOT
 
 # Real output of Qwen2.5-Math-PRM-7B for a published example of four steps; the second is wrong.
@@ -87,12 +88,13 @@ def running_reference_scorer(secret: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _wait_for(port: int) -> None:
-    for _ in range(400):
+    def answers() -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.025)
-    raise TimeoutError(f"no server on port {port}")
+            return True
+        return False
+
+    servers.wait_until(answers, what="the reference scorer")

@@ -124,6 +124,7 @@ def label_steps(traces: BenchmarkTraces, p_wrong: np.ndarray) -> LabeledSteps:
     return judged.labeled_steps()
 
 
+@pytest.mark.fault
 def test_scorer_beats_length_on_other_problems_and_learns_nothing_from_shuffled_labels(
     shared_data: Path,
 ) -> None:

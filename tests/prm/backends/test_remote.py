@@ -22,6 +22,7 @@ from prm.backends.base import (
 )
 from prm.backends.remote import HttpBackend, RetryPolicy, VllmBackend
 from prm.evaluation import report
+from tests import servers
 from tests.conventions.rule import ROOT
 from tests.prm.backends import scorer_servers
 
@@ -135,7 +136,7 @@ def test_slow_or_absent_server_is_unreachable() -> None:
         pytest.raises(BackendUnreachable),
     ):
         VllmBackend(address, "m", retry=RetryPolicy(timeout=0.05, tries=2)).score([FOUR])
-    assert len(fake.requests) == 2
+    servers.wait_until(lambda: len(fake.requests) == 2, what="the requests")
     with pytest.raises(BackendUnreachable):
         VllmBackend(address, "m", retry=RetryPolicy(timeout=1, tries=1)).score([FOUR])
 

@@ -85,11 +85,13 @@ def verdicts(*, problems: int, worse_by: float, runs: int = 60) -> list[Verdict]
     return found
 
 
+@pytest.mark.fault
 def test_equal_prm_is_accepted_on_many_problems_and_undecided_on_few() -> None:
     assert verdicts(problems=250, worse_by=0.0).count(Verdict.ACCEPTED) > 50
     assert set(verdicts(problems=20, worse_by=0.0)) == {Verdict.UNDECIDED}
 
 
+@pytest.mark.fault
 def test_prm_that_is_worse_by_the_margin_is_hardly_ever_accepted() -> None:
     """Losing the difference of one standard deviation in 20 % of problems costs about 0.05 AUC."""
     for problems in (40, 100, 250):

@@ -60,6 +60,7 @@ def test_q_is_the_probability_of_the_draw() -> None:
     assert q_second.sum(axis=1) == pytest.approx(np.ones(4))
 
 
+@pytest.mark.fault
 def test_q_is_the_probability_of_the_draw_with_strata_and_spread() -> None:
     """The first three draws of the default design are as frequent as their q, given the draws before them."""
     scores, rules = np.array([1.0, 1.3, 0.8, 1.1, 0.6]), DrawRules(temperature=0.4, has_one_per_problem=False)
@@ -164,6 +165,7 @@ def test_scores_far_apart_stay_drawable() -> None:
     assert all(np.isfinite(draw.q) and draw.q > 0 for draw in result)
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize(
     ("has_one_per_problem", "overlap", "is_spread"),
     [(False, 1, False), (True, 1, False), (True, 2, False), (True, 1, True)],
@@ -205,6 +207,7 @@ def test_estimates_from_the_recorded_q_are_unbiased(has_one_per_problem: bool, o
     assert np.mean(naive) > losses.mean() + 0.03
 
 
+@pytest.mark.fault
 def test_audit_slice_is_a_random_sample_and_the_uniform_draws_are_not() -> None:
     """The policy takes the errors, uniform draws come from the rest; the slice includes the policy's draws."""
     losses = (np.arange(200) % 4 == 0).astype(float)

@@ -1,0 +1,57 @@
+// Moving through a trace: to the next unrated step, to the fields of a negative step, and back with Escape. Tab starts at the
+// lit step, and nothing that has the focus is covered.
+
+export function move(page, by) {
+  const stops = page.work?.stops() ?? [];
+  const index = page.current ? stops.findIndex((stop) => isSame(stop, page.current)) : stops.length;
+  const to = stops[Math.max(0, Math.min(stops.length - 1, index + by))];
+  if (to) page.goTo(to);
+}
+
+const isSame = (one, other) => one.step === other.step && one.option === other.option;
+const isAfter = (one, other) => one.step > other.step || (one.step === other.step && one.option > other.option);
+
+// The next unrated step after the lit one, else the first.
+export function goToUnrated(page) {
+  const unrated = page.work?.unrated() ?? [];
+  const to = unrated.find((stop) => page.current && isAfter(stop, page.current)) ?? unrated[0];
+  if (to) page.goTo(to);
+  else if (page.work) page.dock.showToast(page.dock.submit.textContent);
+}
+
+// Go to the fields below the last negative step up to the lit one.
+export function explain(page) {
+  const limit = page.current?.step ?? Infinity;
+  const boxes = [...(page.view?.node.querySelectorAll(".errorbox") ?? [])];
+  const box = boxes.findLast((each) => Number(each.dataset.step) <= limit) ?? boxes[0];
+  [...(box?.querySelectorAll(".errorbox__why :is(input, textarea)") ?? [])].find((field) => field.checkVisibility())?.focus();
+}
+
+function handleEscape(page, target) {
+  const box = target.closest(".errorbox");
+  if (box) return page.view.rowFor({ step: Number(box.dataset.step), option: 0 })?.focus();
+  const notice = document.querySelector("#notices > .note:last-child > button:last-child, .step__lost button");
+  return notice?.closest("#notices") ? notice.click() : undefined;
+}
+
+function focusLitStep(page) {
+  const target = (page.current && page.view.rowFor(page.current)) ?? page.dock.submit;
+  target.focus({ preventScroll: true });
+}
+
+export function bindNavigation(page) {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    if (event.key === "Escape") handleEscape(page, event.target);
+    const isAtStart = document.activeElement === document.body || document.activeElement === null;
+    if (event.key === "Tab" && !event.shiftKey && isAtStart && page.view) {
+      event.preventDefault();
+      focusLitStep(page);
+    }
+  });
+  document.addEventListener("focusin", ({ target }) => {
+    if (!target.closest("#stage .ladder") || target.closest(".is-now") || !target.matches(":focus-visible")) return;
+    page.scroller.release(); // it would scroll back to the lit step
+    page.scroller.uncover(target.closest(".rate") ?? target);
+  });
+}

@@ -1,0 +1,169 @@
+// The tools for reading a trace: filters by kind, a map, search, the source of a text, copy, differences of alternatives.
+
+import { Find, openGoTo } from "./find.js";
+import { isFolded, setOpen } from "./folds.js";
+import { getString } from "./page_config.js";
+import { TraceMap } from "./trace_map.js";
+import { element } from "./nodes.js";
+import { diffWords } from "./word_diff.js";
+
+const KINDS = ["system", "user", "message", "reasoning", "action", "observation", "answer"];
+const MAP_FROM = 8; // entries; shorter traces are on the screen anyway
+
+// The text as the model wrote it.
+function sourceOf({ text, parts }) {
+  if (!parts?.length) return text;
+  return parts.map((part) => [part.name, part.text].filter(Boolean).join("\n")).join("\n\n");
+}
+
+export class TraceReader {
+  #off = new Set(); // kinds that are reduced to a line, in every trace from now on
+  #rendered = new WeakMap(); // element -> the children that its source has replaced
+  #map = null;
+
+  constructor(page) {
+    this.page = page;
+    this.finder = new Find(page);
+  }
+
+  show(view) {
+    this.view = view;
+    this.#map?.close();
+    this.#map = null;
+    this.finder.forget();
+    if (!view.node.querySelector(".reader")) this.#addToolbar(view);
+    if (view.work.trace.steps.length < MAP_FROM) return;
+    this.#map = new TraceMap(this.page, view);
+    view.node.append(this.#map.node);
+  }
+
+  paint() {
+    this.#map?.paint();
+  }
+
+  // --- filters --------------------------------------------------------------------------------------------------
+
+  #addToolbar(view) {
+    const rows = [...view.node.querySelectorAll(".ladder [data-kind]")];
+    const kinds = KINDS.filter((kind) => rows.some((row) => row.dataset.kind === kind));
+    const bar = document.getElementById("t-reader").content.firstElementChild.cloneNode(true);
+    const list = bar.querySelector("[data-slot=kinds]");
+    list.hidden = kinds.length < 2;
+    for (const kind of kinds) {
+      const name = document.getElementById(`t-kind-${kind}`).content.textContent.trim();
+      const count = element("span", "reader__count", String(rows.filter((row) => row.dataset.kind === kind).length));
+      const button = element("button", "reader__kind", name, " ", count);
+      Object.assign(button, { type: "button", onclick: () => this.#toggleKind(kind, button) });
+      button.dataset.filter = kind;
+      list.append(button);
+      this.#paintKind(kind, button);
+    }
+    bar.querySelector("[data-act=open_output]").hidden = !view.node.querySelector(".folded");
+    view.node.querySelector(".problem__in").append(bar);
+  }
+
+  #toggleKind(kind, button) {
+    if (!this.#off.delete(kind)) this.#off.add(kind);
+    this.#keepPlace(() => this.#paintKind(kind, button));
+  }
+
+  #paintKind(kind, button) {
+    const isOff = this.#off.has(kind);
+    button.setAttribute("aria-pressed", String(!isOff));
+    for (const row of this.view.node.querySelectorAll(`.ladder [data-kind=${kind}]`)) row.classList.toggle("is-off", isOff);
+  }
+
+  // Change the size of texts without moving the lit step on the screen.
+  #keepPlace(change) {
+    this.page.scroller.hold(this.#row(), change);
+  }
+
+  #stop() {
+    return this.page.current ?? this.page.work.stops().at(-1);
+  }
+
+  #row() {
+    return this.view.rowFor(this.#stop());
+  }
+
+  // --- output ---------------------------------------------------------------------------------------------------
+
+  // Open or close the folded texts of the lit step and of the entries around it, or of the whole trace.
+  toggleOutput(isAll) {
+    const entries = isAll ? [this.view.node.querySelector(".ladder")] : this.#entriesAround(this.#row());
+    const boxes = entries.flatMap((entry) => [...entry.querySelectorAll(".folded")]);
+    if (!boxes.length) return this.page.dock.showToast(getString("nothing_folded"));
+    const isOpening = boxes.some(isFolded);
+    return this.#keepPlace(() => {
+      for (const box of boxes) setOpen(box, isOpening, getString);
+    });
+  }
+
+  #entriesAround(row) {
+    const entries = [row];
+    for (const side of ["previousElementSibling", "nextElementSibling"]) {
+      for (let entry = row[side]; entry?.matches(".obs:not(.is-veiled)"); entry = entry[side]) entries.push(entry);
+    }
+    return entries;
+  }
+
+  // --- search ---------------------------------------------------------------------------------------------------
+
+  find() {
+    this.finder.open();
+  }
+
+  goToStep() {
+    openGoTo(this.page);
+  }
+
+  // --- source, copy, differences --------------------------------------------------------------------------------
+
+  #option({ step, option }) {
+    return this.page.work.trace.steps.find((each) => each.position === step).options.find((each) => each.position === option);
+  }
+
+  // Show the lit step, or with Shift the problem, as it was written.
+  toggleSource(isProblem) {
+    const box = isProblem ? this.view.node.querySelector("[data-slot=problem]") : this.#row().querySelector("[data-slot=body]");
+    const source = isProblem ? this.page.work.trace.problem.text : sourceOf(this.#option(this.#stop()));
+    this.#keepPlace(() => this.#swap(box, () => element("pre", "source", source)));
+  }
+
+  // Replace the content of an element, or bring it back. The name of the kind stays.
+  #swap(box, build) {
+    const before = this.#rendered.get(box);
+    if (before) {
+      this.#rendered.delete(box);
+      box.replaceChildren(...before);
+      return;
+    }
+    this.#rendered.set(box, [...box.childNodes]);
+    box.replaceChildren(...[box.querySelector(":scope > .kind"), build()].filter(Boolean));
+  }
+
+  async copy() {
+    const stop = this.#stop();
+    const isCopied = await navigator.clipboard?.writeText(sourceOf(this.#option(stop))).then(() => true, () => false);
+    this.page.dock.showToast(getString(isCopied ? "copied" : "not_copied", { number: this.view.numberOf(stop.step) }));
+  }
+
+  // Mark in each alternative what differs from the step.
+  toggleDifferences() {
+    const rows = [...this.view.node.querySelectorAll(".alt")];
+    if (!rows.length) return this.page.dock.showToast(getString("no_alternatives"));
+    return this.#keepPlace(() => {
+      for (const row of rows) {
+        const [step, option] = row.dataset.stop.split(".").map(Number);
+        const [own, other] = [0, option].map((each) => sourceOf(this.#option({ step, option: each })));
+        this.#swap(row.querySelector("[data-slot=body]"), () => showDifferences(own, other));
+      }
+    });
+  }
+}
+
+function showDifferences(own, other) {
+  const tags = { removed: "del", added: "ins" };
+  const pieces = diffWords(own, other).map(([kind, text]) => (kind === "same" ? text : element(tags[kind], "", text)));
+  return element("p", "difference", ...pieces);
+}

@@ -1,0 +1,85 @@
+// A map of the whole trace at the side: one mark for each entry, as tall as the entry is long, with its rating.
+
+const MIN_WEIGHT = 1;
+
+export class TraceMap {
+  #marks = new Map(); // position -> mark
+  #entries = []; // { row, stop, from, to }: parts of the map's height, from 0 to 1
+  #frame = null;
+
+  constructor(page, view) {
+    this.page = page;
+    this.view = view;
+    this.node = document.createElement("div");
+    this.node.className = "map";
+    this.node.ariaHidden = "true"; // "Go to step" is the way by keyboard
+    this.window = document.createElement("b");
+    this.node.append(this.window);
+    this.#build();
+    this.node.addEventListener("click", (event) => this.#goTo(event));
+    this.node.addEventListener("pointermove", (event) => this.#describe(event));
+    this.follow = () => (this.#frame ??= requestAnimationFrame(() => this.#showWindow()));
+    addEventListener("scroll", this.follow, { passive: true });
+    this.paint();
+    this.follow();
+  }
+
+  close() {
+    removeEventListener("scroll", this.follow);
+    this.node.remove();
+  }
+
+  #build() {
+    const { steps } = this.view.work.trace;
+    const weights = steps.map(({ options: [option] }) => MIN_WEIGHT + Math.sqrt(option?.text.length ?? 0) / 12);
+    const total = weights.reduce((sum, each) => sum + each, 0);
+    let from = 0;
+    steps.forEach((step, index) => {
+      const mark = document.createElement("i");
+      mark.style.flexGrow = weights[index];
+      const stop = step.is_rateable ? { step: step.position, option: 0 } : null;
+      if (stop) this.#marks.set(step.position, mark);
+      const row = stop ? this.view.rowFor(stop) : this.view.node.querySelector(`.obs[data-position="${step.position}"]`);
+      this.#entries.push({ row, stop, from: from / total, to: (from += weights[index]) / total });
+      this.node.append(mark);
+    });
+  }
+
+  paint() {
+    const { work } = this.view;
+    for (const [position, mark] of this.#marks) {
+      const { rating } = work.cell(position);
+      const shown = `${rating}${position === this.page.current?.step ? " now" : ""}`;
+      if (mark.dataset.shown !== shown) mark.dataset.shown = shown;
+    }
+  }
+
+  #entryAt(event) {
+    const { top, height } = this.node.getBoundingClientRect();
+    const at = (event.clientY - top) / height;
+    return this.#entries.find((entry) => entry.to >= at) ?? this.#entries.at(-1);
+  }
+
+  #goTo(event) {
+    const { row, stop } = this.#entryAt(event);
+    if (row.classList.contains("is-veiled")) return;
+    if (stop) this.page.goTo(stop);
+    else this.page.scroller.lookAt(row);
+  }
+
+  #describe(event) {
+    const { row } = this.#entryAt(event);
+    this.node.title = [row.dataset.number, row.querySelector(".kind")?.textContent.trim()].filter(Boolean).join(" · ");
+  }
+
+  // The part of the trace that is on the screen.
+  #showWindow() {
+    this.#frame = null;
+    const area = this.page.scroller.freeArea();
+    const { left, width } = this.view.node.getBoundingClientRect();
+    const entryAt = (y) => document.elementFromPoint(left + width / 2, y)?.closest(".step[data-number], .obs");
+    const [first, last] = [entryAt(area.top + 12), entryAt(area.bottom - 12)].map((row) => this.#entries.find((entry) => entry.row === row));
+    if (!first && !last) return;
+    this.window.style.insetBlock = `${(first ?? last).from * 100}% ${(1 - (last ?? this.#entries.at(-1)).to) * 100}%`;
+  }
+}
