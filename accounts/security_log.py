@@ -1,6 +1,6 @@
 """Log what happens to accounts: logins, failures, passwords, links and tokens. The subject is the account.
 
-What a person typed is never logged: people type passwords into the field of the user name.
+The typed name is never logged: people type passwords into that field.
 """
 
 import datetime as dt
@@ -67,7 +67,7 @@ def stream_json_lines(events: QuerySet[Event], *, after: int, now: dt.datetime) 
 
 
 def describe_event(event: Event) -> dict[str, Any]:
-    """Return the event with its address and browser, which are None after their retention time."""
+    """Return the event. Its address and browser are empty after their retention time."""
     origin = getattr(event, "origin", None)
     return {
         "id": event.pk,

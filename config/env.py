@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -82,6 +82,30 @@ def read_database(name: str) -> dict[str, Any] | None:
         "PORT": parts.port or "",
         "OPTIONS": options,
     }
+
+
+class MailServer(NamedTuple):
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = ""
+    security: str = ""  # "tls" from the start, "starttls", or none
+
+
+def read_mail_server(name: str) -> MailServer:
+    """Return a mail server, without host if it is not set: `smtp://user:password@host:587` uses STARTTLS, `smtps://`
+    TLS from the start, and `smtp+plain://` none."""
+    url = read_text(name, "")
+    if not url:
+        return MailServer()
+    parts = urlsplit(url)
+    security, port = {"smtp": ("starttls", 587), "smtps": ("tls", 465), "smtp+plain": ("", 25)}.get(
+        parts.scheme, ("", 0)
+    )
+    if not port or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} must look like smtp://user:password@host:587 or smtps://host:465.")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(parts.hostname, parts.port or port, user, password, security)
 
 
 def _read_secret_file(name: str, file: Path) -> str:

@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "people",
     "prm",
     "exports",
+    "notices",
     "demo",
     "annotate",
     "dashboard",
@@ -187,6 +188,8 @@ CELERY_BEAT_SCHEDULE = {
     "start the generations that are due": {"task": "prm.start_due", "schedule": 60.0, "options": {"expires": 60.0}},
     "release expired leases": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
     "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
+    "send notices": {"task": "notices.send_due", "schedule": 5.0, "options": {"expires": 5.0}},
+    "delete old notices": {"task": "notices.delete_old", "schedule": crontab(hour="3", minute="25")},
     # Consensus, further labels and statistics follow seconds after a submit.
     "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
@@ -226,6 +229,15 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "change_password": None}  # see accounts.rate_limits
 SESSION_ENGINE = "accounts.sessions"
+
+# --- email -------------------------------------------------------------------------------------------------------
+# Notices only. Without a mail server nothing is mailed.
+_mail = env.read_mail_server("STEPMARK_MAIL")
+EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.security == "starttls", _mail.security == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.read_text("STEPMARK_MAIL_FROM", f"stepmark@{urlsplit(ORIGIN).hostname}")
 
 # --- browser security ----------------------------------------------------------------------------
 # Trace content is hostile: only our own files load, without inline scripts, inline styles or frames.

@@ -17,7 +17,7 @@ from dashboard.event_labels import AREA_LABELS
 from dashboard.figures import escape_formula
 from events.models import Event
 
-_CHUNK = 2000
+_CHUNK, _USER = 2000, "user:"
 _HEADINGS = ("time", "person", "event", "subject", "detail")
 _ORIGIN_HEADINGS = ("address", "browser")
 
@@ -50,8 +50,16 @@ def _midnight(day: dt.date) -> dt.datetime:
 
 
 def load_names(events: Iterable[Event]) -> dict[int | None, str]:
+    """Return the names of the people who caused events."""
     users = User.objects.filter(pk__in={event.by for event in events if event.by})
     return {user.pk: str(user) for user in users}
+
+
+def load_subject_names(events: Iterable[Event]) -> dict[str, str]:
+    """Return the names of the people whom events are about, by subject."""
+    subjects = {event.subject for event in events if event.subject.startswith(_USER)}
+    users = User.objects.filter(pk__in=[subject.removeprefix(_USER) for subject in subjects])
+    return {f"{_USER}{user.pk}": str(user) for user in users}
 
 
 def csv_download(events: QuerySet[Event], *, name: str, has_origins: bool = False) -> StreamingHttpResponse:

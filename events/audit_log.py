@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
 
 import rawsql
 from events import origins
-from events.models import Event, EventOrigin
+from events.models import Event, EventOrigin, QueuedEvent
 
 _INSERT_EVENT = "INSERT INTO events_event (at, by, what, project, subject, detail) VALUES (%s, %s, %s, %s, %s, %s)"
 _INSERT_WITH_ORIGIN = f"""
@@ -18,6 +19,14 @@ INSERT INTO events_eventorigin (event_id, address, browser)
 SELECT id, %s::inet, %s FROM event"""  # noqa: S608  made of constants
 
 Actor = AbstractBaseUser | int | None  # `accounts` imports this package, so its User cannot be named here
+
+
+_queued: set[str] = set()
+
+
+def queue_events(*names: str) -> None:
+    """Queue each event with one of these names, for `notices`. Call this in `AppConfig.ready`."""
+    _queued.update(names)
 
 
 class EventEntry(NamedTuple):
@@ -40,6 +49,9 @@ def log_event(
 ) -> None:
     """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4"), from where the request came."""
     # A prepared statement: every submission logs an event.
+    if what in _queued:
+        log_events([EventEntry(what, project, subject, detail)], by=by, now=now)
+        return
     columns = (now, _user_id(by), what, project, subject, json.dumps(dict(detail or {})))
     origin = origins.current_origin()
     if origin is None:
@@ -50,14 +62,17 @@ def log_event(
 
 def log_events(entries: Iterable[EventEntry], *, by: Actor, now: dt.datetime) -> None:
     """Log several events in one insert."""
-    rows = Event.objects.bulk_create(
-        Event(at=now, by=_user_id(by), what=what, project=project, subject=subject, detail=dict(detail or {}))
-        for what, project, subject, detail in entries
-    )
-    if origin := origins.current_origin():
-        EventOrigin.objects.bulk_create(
-            EventOrigin(event=row, address=origin.address, browser=origin.browser) for row in rows
+    origin = origins.current_origin()
+    with transaction.atomic(savepoint=False):
+        rows = Event.objects.bulk_create(
+            Event(at=now, by=_user_id(by), what=what, project=project, subject=subject, detail=dict(detail or {}))
+            for what, project, subject, detail in entries
         )
+        QueuedEvent.objects.bulk_create(QueuedEvent(event=row) for row in rows if row.what in _queued)
+        if origin:
+            EventOrigin.objects.bulk_create(
+                EventOrigin(event=row, address=origin.address, browser=origin.browser) for row in rows
+            )
 
 
 def log_download(

@@ -31,6 +31,15 @@ class Event(models.Model):
         return f"{self.what} {self.subject}"
 
 
+class QueuedEvent(models.Model):
+    """An event from which no notice was made yet. The row is written in the transaction of the event."""
+
+    event = models.OneToOneField(Event, on_delete=models.DO_NOTHING, primary_key=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"queued event {self.event_id}"
+
+
 class EventOrigin(models.Model):
     """The address and browser that an event came from. Unlike the event, it is deleted after a time, and on erasure."""
 

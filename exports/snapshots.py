@@ -10,7 +10,7 @@ import datetime as dt
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -86,7 +86,8 @@ def order_snapshot(
                 asked_at=now,
                 asked_by=by,
             )
-            log_snapshot_event(what="snapshot.ordered", snapshot=snapshot, by=by, now=now)
+            detail = {"has_names": order.has_labeler_names}
+            log_snapshot_event(what="snapshot.ordered", snapshot=snapshot, by=by, now=now, detail=detail)
             if enqueue:
                 _request_job(PREPARE, snapshot, by=by, now=now)
     except IntegrityError as error:
@@ -155,7 +156,7 @@ def _request_job(kind: str, snapshot: Snapshot, *, by: User | None, now: dt.date
 
 
 def log_snapshot_event(
-    *, what: str, snapshot: Snapshot, by: User | None, now: dt.datetime, detail: dict[str, str] | None = None
+    *, what: str, snapshot: Snapshot, by: User | None, now: dt.datetime, detail: Mapping[str, object] | None = None
 ) -> None:
     subject = job_subject(snapshot)
     audit_log.log_event(what=what, by=by, now=now, project=snapshot.project_id, subject=subject, detail=detail)

@@ -62,7 +62,7 @@ def check_address(address: str) -> str:
 
 
 def resolve_host(host: str) -> list[str]:
-    """Return the addresses of a host. Raise AddressRefused if one is not allowed, and OSError if there is none."""
+    """Return the addresses of a host. Raise AddressRefused if one is not allowed, OSError if the name is unknown."""
     found = [str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
     for each in found:
         if not _is_allowed(host, _embedded_ip(ipaddress.ip_address(each.split("%")[0]))):

@@ -28,6 +28,7 @@ class Action(StrEnum):
     INVITE = "invite"  # invite and remove people, change roles
     WRITE = "write"  # message annotators and read their replies
     PAUSE = "pause"  # pause and resume the project or a rater
+    NOTIFY = "notify"  # choose own notices by email, and manage webhooks
     CLOSE = "close"  # close and archive the project
 
 

@@ -21,6 +21,7 @@ DECISIONS = [path for path in MARKDOWN if path.startswith("docs/adr/") and not p
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
 READ = {"env.read_text", "env.read_bool", "env.read_int", "env.read_list", "env.read_mapping", "env.read_database"} | {
+    "env.read_mail_server",
     "os.environ.get",
     "os.getenv",
 }

@@ -22,7 +22,10 @@ WORDS = ["a\0b", "9" * 5000, "1" + "0" * 30, "²", "99999-12-31"]
 FORMS: dict[str, dict[str, Any]] = {
     "account_login": {"login": "anna", "password": "seven green ladders"},
     "dashboard:new_project": {"name": "N", "slug": "n", "protocol": "first_error", "overlap": 2},
+    "dashboard:create_webhook": {"address": "http://127.0.0.1:9/", "kinds": "import.done"},
+    "dashboard:choose_mail": {"mail": "import.done"},
     "dashboard:edit_overlap": {"overlap": 3, "overlap_limit": 6, "lease_minutes": 30, "confirmed": 1},
+    "dashboard:rating_rules": {"negative": "Wrong.", "neutral": "Idle.", "positive": "Right.", "kinds": "Slip\nOther"},
     "dashboard:change_selection_rules": {
         "acquisition": "margin",
         "batch_size": 9,

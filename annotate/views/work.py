@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -17,10 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import rate_limits
 from accounts.sessions import UserRequest
-from annotate import keys, todo, work_page
+from annotate import keys, todo, work_page, work_summary
+from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.models import Assignment, OptionPart, Rater, Submission
+from labeling.projects import rating_rules
 from people.models import MemberMessage
 
 
@@ -37,14 +38,15 @@ def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
         return redirect("annotate:enter", slug)
     context = {
         "project": rater.project,
-        "guideline": rater.project.guideline,
-        "guideline_url": reverse("annotate:guideline", args=[slug]),
         "config": work_page.build_config(user, rater, now=timezone.now()),
         "first_trace": work_page.build_trace(opened) if opened else None,
+        "today": work_summary.summarize_day(user, timezone.now()),
+        "break_choices": day.BREAK_CHOICES,
+        "asked": todo.list_asked_assignments(rater),
         "reopened_requests": todo.list_reopened_requests(user, slug),
         "reclaimed": todo.list_reclaimed(user, slug, exclude=opened),
         "message": MemberMessage.objects.unread_in(rater.project, user),
-        "error_categories": work_page.error_categories(),
+        "rules": rating_rules.load_rating_rules(rater.project),
         "keys": keys.load_keys(user),
     }
     return render(request, "annotate/work.html", context)
@@ -180,6 +182,12 @@ def send_trace(request: UserRequest, assignment: int) -> HttpResponse:
 def open_held(request: UserRequest, assignment: int) -> HttpResponse:
     opened = queue.open_assignment(**_own_assignment(request, assignment))
     return _json_response({"state": opened.state, "version": opened.version, "lease_ends_at": opened.lease_ends_at})
+
+
+@require_POST
+@_refusals_as_json
+def keep(request: UserRequest, assignment: int) -> HttpResponse:
+    return _json_response({"lease_ends_at": queue.keep_assignment(**_own_assignment(request, assignment))})
 
 
 @require_POST

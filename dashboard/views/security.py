@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from accounts import security_log
 from accounts.models import User
 from dashboard import paging
-from dashboard.event_filters import EventFilterForm, csv_download, load_names
+from dashboard.event_filters import EventFilterForm, csv_download, load_names, load_subject_names
 from dashboard.event_labels import AREA_LABELS, label_event
 from events import audit_log
 from events.models import Event
@@ -58,11 +58,14 @@ def operator_view(view: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[
 def show_security_log(request: HttpRequest) -> HttpResponse:
     form, events = SecurityFilterForm(request.GET), security_log.list_security_events()
     page = paging.paginate(form.filter_events(events), request.GET, size=PAGE_SIZE, among=events)
-    names = load_names(page.rows)
+    names, subjects = load_names(page.rows), load_subject_names(page.rows)
     context = {
         "form": form,
         "rows": page,
-        "events": [(event, names.get(event.by, ""), label_event(event.what)) for event in page.rows],
+        "events": [
+            (event, names.get(event.by, ""), label_event(event.what), subjects.get(event.subject, event.subject))
+            for event in page.rows
+        ],
         "download": request.GET.urlencode(),
     }
     return render(request, "dashboard/security.html", context)

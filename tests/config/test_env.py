@@ -101,6 +101,29 @@ def test_database_shows_what_its_address_looks_like(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
+    ("given", "server"),
+    [
+        ("", ("", 0, "", "", "")),
+        ("smtp://me%40x:p%2Fw@mail.example", ("mail.example", 587, "me@x", "p/w", "starttls")),
+        ("smtps://mail.example:4650", ("mail.example", 4650, "", "", "tls")),
+        ("smtp+plain://127.0.0.1", ("127.0.0.1", 25, "", "", "")),
+    ],
+)
+def test_mail_server_reads_every_part_of_its_address(
+    monkeypatch: pytest.MonkeyPatch, given: str, server: tuple[object, ...]
+) -> None:
+    monkeypatch.setenv("NAME", given)
+    assert env.read_mail_server("NAME") == server
+
+
+@pytest.mark.parametrize("given", ["mail.example", "http://mail.example", "smtp://"])
+def test_mail_server_shows_what_its_address_looks_like(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("NAME", given)
+    with pytest.raises(ImproperlyConfigured, match="smtp://user:password@host:587"):
+        env.read_mail_server("NAME")
+
+
+@pytest.mark.parametrize(
     ("noted", "expected"),
     [
         ("at http://127.0.0.1:8123/ (process 7)\n", "http://127.0.0.1:8123/"),

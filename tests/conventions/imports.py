@@ -24,6 +24,7 @@ ALLOWED = (
             "labeling/tasks",
             "people/tasks",
             "exports/tasks",
+            "notices/tasks",
             "prm/tasks",
         ),
         "only tasks and the application use Celery; other code starts jobs through `jobs`",

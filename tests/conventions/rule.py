@@ -20,6 +20,7 @@ PACKAGES = frozenset(
         "people",
         "prm",
         "exports",
+        "notices",
         "annotate",
         "dashboard",
         "api",
@@ -33,7 +34,7 @@ PACKAGES = frozenset(
     }
 )
 # The packages whose verbs change data: below the surfaces.
-DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "exports", "demo"})
+DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "exports", "notices", "demo"})
 
 
 @dataclass(frozen=True)

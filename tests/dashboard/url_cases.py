@@ -9,6 +9,8 @@ from labeling.models import Rater, RaterGroup, SetAside, SteeringRule
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality.gold import make_gold
+from notices import outbox, subscriptions
+from notices.models import NoticeDelivery, Webhook
 from tests import factories
 from tests.people.personas import Personas
 from tests.url_arguments import project_args
@@ -78,10 +80,31 @@ def gold_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "gold": made.pk}
 
 
+def webhook_args(cast: Personas) -> dict[str, object]:
+    made, _ = subscriptions.create_webhook(
+        project=cast.project, address="http://127.0.0.1:9/", kinds=["import.done"], by=cast.lead, now=NOW
+    )
+    return {"slug": cast.project.slug, "webhook": made.pk}
+
+
+def failed_delivery_args(cast: Personas) -> dict[str, object]:
+    webhook = Webhook.objects.get(pk=str(webhook_args(cast)["webhook"]))
+    made = outbox.send_test(webhook=webhook, by=cast.lead, now=NOW)
+    NoticeDelivery.objects.update(state="failed", next_attempt_at=None, ended_at=NOW)
+    return {"slug": cast.project.slug, "delivery": made.pk}
+
+
 DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:settings": ("get", answers_for_readers(200), project_args),
     "dashboard:edit_overlap": ("post", answers_for_managers(422), project_args),
     "dashboard:guideline": ("get", answers_for_readers(200), project_args),
+    "dashboard:rating_rules": ("get", answers_for_readers(200), project_args),
+    "dashboard:notices": ("get", answers_for_managers(200), project_args),
+    "dashboard:choose_mail": ("post", answers_for_managers(302), project_args, {"mail": "import.done"}),
+    "dashboard:create_webhook": ("post", answers_for_managers(422), project_args),
+    "dashboard:test_webhook": ("post", answers_for_managers(302), webhook_args),
+    "dashboard:delete_webhook": ("post", answers_for_managers(302), webhook_args),
+    "dashboard:send_notice_again": ("post", answers_for_managers(302), failed_delivery_args),
     "dashboard:save_consent_text": ("post", answers_for_managers(302), project_args, {"body": "Yes?"}),
     "dashboard:guideline_version": ("get", answers_for_readers(200), guideline_args),
     "dashboard:lifecycle": ("get", answers_for_managers(200), project_args),

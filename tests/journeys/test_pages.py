@@ -71,6 +71,7 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
         reverse("annotate:home"),
         reverse("annotate:keys"),
         reverse("account_change_password"),
+        reverse("sign_ins"),
         reverse("account_logout"),
     ]
     if user == scene.annotator:
@@ -83,6 +84,7 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
     if user == scene.lead:
         pages += [reverse("dashboard:members", args=[scene.project.slug]), reverse("dashboard:new_project")]
         pages += [reverse("dashboard:imports", args=[scene.project.slug])]
+        pages += [reverse("dashboard:notices", args=[scene.project.slug]), reverse("dashboard:security_log")]
     return pages
 
 

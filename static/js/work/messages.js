@@ -37,7 +37,8 @@ export function showSubmitted(text, { assignment, url, edit, next }) {
 }
 
 export function showLeaseEnd(moment) {
-  document.getElementById("lease").textContent = moment ? clockTime(moment) : "";
+  document.documentElement.dataset.leaseEnds = moment ?? "";
+  for (const slot of document.querySelectorAll("[data-lease]")) slot.textContent = moment ? clockTime(moment) : "–";
 }
 
 // The notices that belong to the trace shown before.

@@ -195,7 +195,7 @@ class WorkPage {
     this.view.paint(this.current);
     this.reader.paint();
     this.announcer.tell(this.work, this.view, this.current);
-    this.dock.paint(this.work, this.current, this.#subject()?.step);
+    this.dock.paint(this.work, this.current, this.subject()?.step);
   }
 
   enqueue(write) {
@@ -256,12 +256,12 @@ class WorkPage {
 
   // The step that "unsure" and "comment" mean: the one just rated, unless the annotator has chosen another since. With
   // Shift they mean the lit step.
-  #subject(isLit = false) {
+  subject(isLit = false) {
     return (isLit ? this.current : null) ?? this.#rated ?? this.current;
   }
 
   toggleUnsure({ isLit = false } = {}) {
-    const stop = this.#subject(isLit);
+    const stop = this.subject(isLit);
     if (!stop || !this.isOpen()) return;
     this.enqueue(this.work.toggleUnsure(stop));
     this.paint();
@@ -283,7 +283,7 @@ class WorkPage {
   }
 
   comment({ isLit = false } = {}) {
-    const subject = this.#subject(isLit);
+    const subject = this.subject(isLit);
     if (subject) this.texts.comment(subject.step);
   }
 

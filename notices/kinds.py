@@ -1,0 +1,151 @@
+"""The kinds of notices: the events they tell of, their words, and what is sent about each.
+
+Only the fields listed here leave the platform. People appear under their pseudonyms.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from events.models import Event
+from exports.models import Snapshot
+from labeling.models import Assignment, Project, Rater, Source
+from prm.models import Generation
+
+TEST_KIND = "webhook.test"
+Fields = dict[str, Any]
+
+
+class NoticeKind(NamedTuple):
+    label: Any  # a lazy translation
+    text: Any  # a lazy translation with the fields as placeholders
+    page: str  # the name of a URL; `target` gives its argument
+    read_fields: Callable[[Event, int], Fields]  # of the event and its subject's number
+    target: str = ""  # the field that the URL needs besides the slug
+
+
+def _read_pause(event: Event, number: int) -> Fields:
+    by = "person" if event.by else "check"
+    return {**_read_rater(number), "paused_by": by, "reason": event.detail.get("reason", "")}
+
+
+def _read_rater(number: int) -> Fields:
+    row = Rater.objects.filter(pk=number).values_list("labeler", flat=True).first()
+    return {"rater": number, "labeler": row}
+
+
+def _read_import(event: Event, number: int) -> Fields:
+    name = Source.objects.filter(pk=number).values_list("name", flat=True).first()
+    return {"source": number, "name": name, **_pick(event, "records", "bad", "submissions")}
+
+
+def _read_snapshot(event: Event, number: int) -> Fields:
+    return {"name": Snapshot.objects.filter(pk=number).values_list("name", flat=True).first()}
+
+
+def _read_generation(event: Event, number: int) -> Fields:
+    row = Generation.objects.filter(pk=number).values_list("number", flat=True).first()
+    return {"number": row, **_pick(event, "verdict", "why", "alarms")}
+
+
+def _read_budget(event: Event, number: int) -> Fields:
+    return _pick(event, "amount", "spent")
+
+
+def _read_correction(event: Event, number: int) -> Fields:
+    row = Assignment.objects.filter(pk=number).values("rater", "trace").first()
+    rater = _read_rater(row["rater"]) if row else {"rater": None, "labeler": None}
+    return {"assignment": number, "trace": row["trace"] if row else None, **rater}
+
+
+def _pick(event: Event, *names: str) -> Fields:
+    return {name: event.detail.get(name) for name in names}
+
+
+NOTICE_KINDS: dict[str, NoticeKind] = {
+    "rater.paused": NoticeKind(
+        gettext_lazy("Annotator paused"),
+        gettext_lazy("Annotator %(labeler)s was paused by a %(paused_by)s: %(reason)s"),
+        "dashboard:annotator",
+        _read_pause,
+        "rater",
+    ),
+    "import.done": NoticeKind(
+        gettext_lazy("Import finished"),
+        gettext_lazy("%(name)s was imported: %(records)s records, %(bad)s bad ones, %(submissions)s submissions."),
+        "dashboard:import_source",
+        _read_import,
+        "source",
+    ),
+    "snapshot.built": NoticeKind(
+        gettext_lazy("Snapshot built"),
+        gettext_lazy("The snapshot %(name)s is ready to download."),
+        "dashboard:snapshot",
+        _read_snapshot,
+        "name",
+    ),
+    "generation.judged": NoticeKind(
+        gettext_lazy("Generation evaluated"),
+        gettext_lazy("The PRM of generation %(number)s is %(verdict)s: %(why)s"),
+        "dashboard:generations",
+        _read_generation,
+    ),
+    "project.budget_warned": NoticeKind(
+        gettext_lazy("Budget at 80%"),
+        gettext_lazy("%(spent)s of the budget of %(amount)s are spent."),
+        "dashboard:pay",
+        _read_budget,
+    ),
+    "project.budget_reached": NoticeKind(
+        gettext_lazy("Budget reached"),
+        gettext_lazy("%(spent)s of the budget of %(amount)s are spent. No more traces are assigned."),
+        "dashboard:pay",
+        _read_budget,
+    ),
+    "correction.asked": NoticeKind(
+        gettext_lazy("Correction requested"),
+        gettext_lazy("Annotator %(labeler)s was asked to correct a submission."),
+        "dashboard:submission",
+        _read_correction,
+        "assignment",
+    ),
+}
+
+
+def label_kind(kind: str) -> str:
+    return str(NOTICE_KINDS[kind].label) if kind in NOTICE_KINDS else _("Test")
+
+
+def describe_event(event: Event, project: Project) -> dict[str, Any]:
+    """Return what is sent about an event, except for the number of the notice."""
+    kind = NOTICE_KINDS[event.what]
+    _name, _colon, number = event.subject.partition(":")
+    fields = kind.read_fields(event, int(number))
+    arguments = [project.slug, fields[kind.target]] if kind.target else [project.slug]
+    path = reverse(kind.page, args=arguments if None not in arguments else [project.slug])
+    return _describe(event.what, event.at.isoformat(), project, settings.ORIGIN + path, fields)
+
+
+def describe_test(project: Project, at: str) -> dict[str, Any]:
+    url = settings.ORIGIN + reverse("dashboard:notices", args=[project.slug])
+    return _describe(TEST_KIND, at, project, url, {})
+
+
+def _describe(kind: str, at: str, project: Project, url: str, fields: Fields) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "created_at": at,
+        "project": {"slug": project.slug, "name": project.name},
+        "url": url,
+        "data": fields,
+    }
+
+
+def write_text(content: dict[str, Any]) -> str:
+    """Return the notice as one sentence."""
+    fields: Fields = content["data"]
+    return str(NOTICE_KINDS[content["type"]].text) % fields
