@@ -105,6 +105,7 @@ _OTHER_LABELS = {
     "member.restored": gettext_lazy("Member restored"),
     "member.role_changed": gettext_lazy("Role changed"),
     "message.answered": gettext_lazy("Message answered"),
+    "message.asked": gettext_lazy("Question asked"),
     "message.read": gettext_lazy("Message read"),
     "message.written": gettext_lazy("Message sent"),
     "prm.evaluated_on_file": gettext_lazy("PRM evaluated on a file"),

@@ -15,7 +15,7 @@ from formats import strict_json
 from formats.records import BadLine
 
 LINE_LIMIT = 32 * 1024 * 1024
-_TOO_LONG = f"the record is longer than {LINE_LIMIT:,} bytes"
+TOO_LONG = f"the record is longer than {LINE_LIMIT:,} bytes"
 _PIECE = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # some editors put it first; it is not part of the data
 _MARKS = re.compile(rb'["\[\]{},]')
@@ -107,7 +107,7 @@ def split_values(stream: BinaryIO, *, is_part: Callable[[bytes], bool] | None = 
         number, line = first
         rest = stream.read(LINE_LIMIT + 1)
         is_too_long = len(rest) > LINE_LIMIT
-        yield BadLine(number, 1, _TOO_LONG) if is_too_long else RawValue((line + b"\n" + rest).rstrip(), number)
+        yield BadLine(number, 1, TOO_LONG) if is_too_long else RawValue((line + b"\n" + rest).rstrip(), number)
         return
     for item in chain([first] if first else [], items):
         yield item if isinstance(item, BadLine) else RawValue(item[1], item[0])
@@ -165,7 +165,7 @@ def _read_array(cursor: _Cursor) -> RawValue | BadLine:
     place = cursor.line, cursor.column
     end = _end_of_item(cursor, is_array=True)
     raw = cursor.drop(len(cursor.text) if end is None else end)
-    return BadLine(*place, _TOO_LONG) if len(raw) > LINE_LIMIT else RawValue(raw, *place)
+    return BadLine(*place, TOO_LONG) if len(raw) > LINE_LIMIT else RawValue(raw, *place)
 
 
 def _items_of_one(cursor: _Cursor) -> Iterator[RawValue | BadLine]:
@@ -179,7 +179,7 @@ def _items_of_one(cursor: _Cursor) -> Iterator[RawValue | BadLine]:
         end = _end_of_item(cursor)
         if end is None:
             is_too_long = len(cursor.text) > LINE_LIMIT
-            reason = _TOO_LONG if is_too_long else "malformed JSON: the file ends in the middle of this record"
+            reason = TOO_LONG if is_too_long else "malformed JSON: the file ends in the middle of this record"
             yield BadLine(*place, reason)
             return
         yield RawValue(cursor.drop(end).rstrip(), *place)

@@ -15,12 +15,16 @@ from typing import Any, BinaryIO
 import msgspec
 
 from formats import strict_json
-from formats.input_files import CSV
-from formats.raw_values import LINE_LIMIT, RawValue, RawValues, rename_keys, split_values
+from formats.input_files import CSV, FREE_BYTES, RATIO_LIMIT
+from formats.raw_values import LINE_LIMIT, TOO_LONG, RawValue, RawValues, rename_keys, split_values
 from formats.records import BadLine, TraceRecord
 
 _anything: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)
-_BATCH_ROWS = 100  # rows of a Parquet file in memory
+# Of a Parquet file. A column chunk is a column of a row group.
+COLUMN_LIMIT = 1000
+CHUNK_LIMIT = 1024**3
+_BATCH_ROWS = 100  # in memory
+_BATCH_BYTES = 256 * 1024**2
 
 
 class RecordReader:
@@ -247,6 +251,29 @@ def _make_value(values: Iterable[bytes], names: list[str], line: int) -> RawValu
     return RawValue(b"".join(pieces or [b"{"]) + b"}", line, cells=tuple(cells))
 
 
+def _check_parquet_sizes(metadata: Any) -> int:
+    """Return how many rows may be in memory at a time. Raises `_BadHeader` for a file that unpacks to too much.
+
+    Every cell of a column may be as large as the whole column chunk: a dictionary stores a repeated text once."""
+    if metadata.num_columns > COLUMN_LIMIT:
+        raise _BadHeader(f"the table has {metadata.num_columns:,} columns: the limit is {COLUMN_LIMIT:,}")
+    largest = 1
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for column in range(metadata.num_columns):
+            chunk = row_group.column(column)
+            unpacked, packed = chunk.total_uncompressed_size, chunk.total_compressed_size
+            place = f"column {chunk.path_in_schema} of row group {group + 1}"
+            if unpacked > CHUNK_LIMIT:
+                raise _BadHeader(
+                    f"{place} has {unpacked:,} bytes: the limit is {CHUNK_LIMIT:,}. Write smaller row groups"
+                )
+            if unpacked > FREE_BYTES + RATIO_LIMIT * packed:
+                raise _BadHeader(f"{place} unpacks to more than {RATIO_LIMIT} times its size")
+            largest = max(largest, unpacked)
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // largest))
+
+
 def _parquet_rows(stream: BinaryIO, columns: Mapping[str, str]) -> Iterator[RawValue | BadLine]:
     """Yield the rows of a Parquet file. Nulls are absent keys: a table cannot tell the two apart."""
     import pyarrow
@@ -255,13 +282,17 @@ def _parquet_rows(stream: BinaryIO, columns: Mapping[str, str]) -> Iterator[RawV
     number = 0
     try:
         file = parquet.ParquetFile(stream)
+        batch_rows = _check_parquet_sizes(file.metadata)
         names = _rename_columns(list(file.schema_arrow.names), columns)
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+        for batch in file.iter_batches(batch_size=batch_rows):
             for record in batch.to_pylist():
                 number += 1
                 values = [msgspec.json.encode(value) if value is not None else b"" for value in record.values()]
-                yield _make_value(values, names, number)
+                is_too_long = sum(map(len, values)) > LINE_LIMIT
+                yield BadLine(number, 1, TOO_LONG) if is_too_long else _make_value(values, names, number)
     except _BadHeader as error:
         yield BadLine(1, 1, str(error))
+    except MemoryError:  # Arrow's own is an ArrowException, too
+        raise
     except (pyarrow.ArrowException, OSError, TypeError) as error:
         yield BadLine(number + 1, 1, f"this Parquet file cannot be read: {error}")

@@ -7,12 +7,15 @@ unpaired surrogates (PostgreSQL cannot store them), NaN and infinities, bytes th
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
 DEPTH_LIMIT = 200
 NUMBER_LIMIT = 1000  # characters: converting a longer one would take very long
+# Values that a walk locates before it leaves the rest to the C library, which says less about an error.
+WALK_LIMIT = 50_000
 _T = TypeVar("_T")
 _Path = tuple[str | int, ...]
 
@@ -22,6 +25,7 @@ _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|t
 _PATH_STEP = re.compile(r"\.([A-Za-z_][A-Za-z_0-9]*)|\[(\d+|\.\.\.)\]")
 _NUL = rb"\u0000"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class JsonRefused(Exception):
@@ -91,10 +95,43 @@ def locate_values(line: bytes) -> "dict[_Path, int]":
         column = len(line[: error.start].decode()) + 1
         raise JsonRefused(column, f"the byte 0x{line[error.start]:02x} is not UTF-8: save the file as UTF-8") from error
     walk = _Walk(text)
-    end = walk.value(walk.after_space(0), ())
+    try:
+        end = walk.value(walk.after_space(0), ())
+    except _WalkTooLong:
+        _refuse_without_path(text)
+        return walk.offsets
     if walk.after_space(end) != len(text):
         raise JsonRefused(walk.after_space(end) + 1, "more text after the end of the record")
     return walk.offsets
+
+
+def _refuse_without_path(text: str) -> None:
+    """Raise `JsonRefused` for errors of a text with too many values to walk through, as precisely as the library is."""
+    try:
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise JsonRefused(error.pos + 1, f"malformed JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise JsonRefused(1, f"somewhere in this record: {error}") from error
+    for string in _list_strings(value):
+        if match := _NOT_STORABLE.search(string):
+            raise JsonRefused(1, f"a string contains the character \\u{ord(match[0]):04x}: databases cannot store it")
+
+
+def _list_strings(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+
+
+class _WalkTooLong(Exception):
+    """The text has more than WALK_LIMIT values."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,6 +158,8 @@ class _Walk:
 
     def value(self, at: int, path: _Path) -> int:
         """Walk the value that begins here and return where it ends."""
+        if len(self.offsets) >= WALK_LIMIT:
+            raise _WalkTooLong
         self.offsets[path] = at
         if len(path) > DEPTH_LIMIT:
             raise JsonRefused(at + 1, f"nested more than {DEPTH_LIMIT} levels deep")
@@ -165,11 +204,10 @@ class _Walk:
         if match is None:
             self._malformed(at, "expected a string" if self.text[at : at + 1] != '"' else "this string has no end")
         value: str = json.loads(match.group())
-        for character in value:
-            if character == "\0":
+        if unwanted := _NOT_STORABLE.search(value):
+            if unwanted[0] == "\0":
                 raise JsonRefused(at + 1, "this string contains a NUL character (\\u0000): databases cannot store it")
-            if "\ud800" <= character <= "\udfff":
-                raise JsonRefused(at + 1, f"this string contains an unpaired surrogate (\\u{ord(character):04x})")
+            raise JsonRefused(at + 1, f"this string contains an unpaired surrogate (\\u{ord(unwanted[0]):04x})")
         return value, match.end()
 
     def _scalar(self, at: int) -> int:

@@ -52,7 +52,7 @@ def _skip_waits() -> None:
 def pytest_collection_finish() -> None:
     """Exclude everything loaded so far from garbage collection, and collect less often."""
     gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -24,7 +23,7 @@ from jobs.failures import JobFailed
 from jobs.models import Job
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind, SourcePurpose
-from labeling.traces import import_job, locations, scan
+from labeling.traces import file_process, import_job, locations, scan
 from labeling.traces.locations import FileLocation
 from labeling.traces.scan import NAMED_KINDS, ImportOptions, ImportPreview
 from people.models import Membership
@@ -174,7 +173,7 @@ def _render_preview(
 def _load_import_preview(location: FileLocation, options: ImportOptions) -> ImportPreview:
     """Read the beginning of the file. Raises UnreadableFile or UnknownFormat."""
     if location.path is not None:
-        return _preview_path(location.path, options, is_cut=False)
+        return file_process.preview_file(location.path, options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / location.name
         head, is_all = locations.read_beginning(location.address, size=_PREVIEW_BYTES)
@@ -185,7 +184,7 @@ def _load_import_preview(location: FileLocation, options: ImportOptions) -> Impo
             )
         is_packed = path.suffix in {".gz", ".zst"}
         path.write_bytes(head if is_all or is_packed else head[: head.rfind(b"\n") + 1] or head)
-        return _preview_path(path, options, is_cut=not is_all)
+        return file_process.preview_file(path, options, is_cut=not is_all)
 
 
 def _guess_format(location: FileLocation) -> tuple[str, str]:
@@ -194,11 +193,6 @@ def _guess_format(location: FileLocation) -> tuple[str, str]:
         return _load_import_preview(location, ImportOptions()).format, ""
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         return "native", str(error)
-
-
-def _preview_path(path: Path, options: ImportOptions, *, is_cut: bool) -> ImportPreview:
-    format = scan.resolve_format(path, options)
-    return scan.preview_file(path, msgspec.structs.replace(options, format=format), is_cut=is_cut)
 
 
 def _build_preview_record(record: TraceRecord) -> PreviewRecord:

@@ -25,7 +25,7 @@ from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import arrange_hidden_gold
 from labeling.quality.project_stats import mark_existing_stats_stale, mark_stats_stale
-from labeling.traces import load, locations, scan, undo
+from labeling.traces import file_process, load, locations, scan, undo
 from labeling.traces.load import LoadState, load_chunk
 from labeling.traces.scan import ImportOptions, ImportReport
 
@@ -60,6 +60,8 @@ class ImportRequest(msgspec.Struct):
 
 def request_import(*, project: Project, path: Path, choices: ImportOptions, by: User | None, now: dt.datetime) -> Job:
     """Queue the import of a file that the workers can read."""
+    choices.check()
+    choices = msgspec.structs.replace(choices, format=file_process.detect_format(path, choices))
     return _request_job(prepare_import(project=project, path=path, choices=choices, now=now), by, now)
 
 

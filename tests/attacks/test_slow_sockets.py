@@ -1,6 +1,7 @@
 """Clients that send or take nothing hold no thread of the web server."""
 
 import contextlib
+import re
 import socket
 import sys
 import time
@@ -11,7 +12,6 @@ from typing import NamedTuple
 import pytest
 
 from config import client_sockets
-from supervisor import paths
 from tests import servers
 
 QUICK = 5.0  # seconds; the shortest time limit of the server is twice as long
@@ -21,22 +21,15 @@ GET = b"GET / HTTP/1.1\r\nHost: here\r\n"
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A web server with two threads, and two for large requests."""
-    port = paths.find_free_port(8620)
-    command = [sys.executable, "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", "127.0.0.1:0"]
     env = {"STEPMARK_WEB_THREADS": "2", "STEPMARK_WEB_BULK_THREADS": "2"}
     log = tmp_path_factory.mktemp("web") / "log"
     server = servers.ServerProcess(*command, "tests.attacks.plain_application", env=env, log=log)
     try:
-        servers.wait_until(lambda: answers(port), what="the web server")
-        yield port
+        servers.wait_until(lambda: server.says("Booting worker"), what="the web server")
+        yield int(re.findall(r"Listening at: http://127.0.0.1:(\d+)", log.read_text())[0])
     finally:
         server.kill()
-
-
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError):
-        return ask(port, "GET", "/").status == 200
-    return False
 
 
 class Answer(NamedTuple):
