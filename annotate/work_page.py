@@ -109,6 +109,9 @@ def _submit_strings() -> dict[str, Any]:
         "rating_1": _("positive"),
         "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
         "keep_rating": _("Keep {rating}"),
+        "replaced_reason": _("Another tab or device replaced your reason at step {number}. Yours was: “{text}”"),
+        "replaced_comment": _("Another tab or device replaced your comment on step {number}. Yours was: “{text}”"),
+        "replaced_write_step": _("Another tab or device replaced your corrected step {number}. Yours was: “{text}”"),
     }
 
 

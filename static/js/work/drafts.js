@@ -88,6 +88,7 @@ export class TextEdits {
     const step = Number(box.dataset.step);
     const category = box.querySelector("[name^=category]:checked")?.value ?? "";
     const cell = this.page.work.cell(step);
+    if (cell.rating !== -1) return; // the box is just being removed
     if (category !== cell.category) this.page.enqueue(this.page.work.explain({ step, option: 0 }, category, cell.reason));
     for (const field of ["reason", "corrected"]) this.save(field, step, box.querySelector(`[name=${field}]`).value);
   }
