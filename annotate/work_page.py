@@ -109,6 +109,9 @@ def _submit_strings() -> dict[str, Any]:
         "rating_1": _("positive"),
         "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
         "keep_rating": _("Keep {rating}"),
+        "replaced_reason": _("Another tab or device replaced your reason at step {number}. Yours was: “{text}”"),
+        "replaced_comment": _("Another tab or device replaced your comment on step {number}. Yours was: “{text}”"),
+        "replaced_write_step": _("Another tab or device replaced your corrected step {number}. Yours was: “{text}”"),
     }
 
 
@@ -152,6 +155,7 @@ def _save_strings() -> dict[str, Any]:
 def _reader_strings() -> dict[str, Any]:
     """Return what the tools for reading a trace and the announcements for screen readers say."""
     return {
+        "subagent": _("Subagent {name}"),
         "told_step": _("Step {number}"),
         "told_rating": _("{name}: {rating}."),
         "found": _("{number} of {total}"),
@@ -277,9 +281,9 @@ def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:
 
 def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
-    for position, kind, is_rateable, option, text in sorted(rows, key=lambda row: (row[0], row[3])):
+    for position, kind, is_rateable, agent, option, text in sorted(rows, key=lambda row: (row[0], row[4])):
         step = steps.setdefault(
-            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
+            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "agent": agent, "options": []}
         )
         step["options"].append({"position": option, "text": text, "parts": []})
     return list(steps.values())

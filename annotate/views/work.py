@@ -198,6 +198,7 @@ def record(request: UserRequest, assignment: int) -> HttpResponse:
     recorded = assignments.record_edits(**own, client=batch.client, writes=batch.writes)
     return _json_response(
         {
+            "version_before": recorded.version_before,
             "version": recorded.version,
             "state": recorded.state,
             "is_late": recorded.is_late,
@@ -256,7 +257,10 @@ def reopen(request: UserRequest, assignment: int) -> HttpResponse:
 def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    corrected = assignments.discard_correction(**own, client=batch.client, writes=batch.writes, by=request.user)
+    seen = batch.promise.seen if batch.promise else None
+    corrected = assignments.discard_correction(
+        **own, client=batch.client, writes=batch.writes, seen=seen, by=request.user
+    )
     return _json_response({"state": corrected.state})
 
 

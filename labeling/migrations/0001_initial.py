@@ -650,6 +650,7 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveIntegerField()),
                 ('kind', models.CharField(choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], default='reasoning', max_length=12)),
                 ('is_rateable', models.BooleanField(default=True)),
+                ('agent', models.CharField(blank=True, max_length=200)),
                 ('separator', models.TextField(blank=True)),
                 ('source_position', models.PositiveIntegerField(blank=True, null=True)),
                 ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='labeling.trace')),
