@@ -24,6 +24,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
     work_keys = models.TextField(blank=True)  # JSON: action -> key, for keys that differ from the defaults
+    # The work page suggests a break after so many minutes of work; 0: never.
+    break_minutes = models.PositiveSmallIntegerField(default=50)
     # A user is never deleted, because labels and events refer to the row. Erasing removes all personal data.
     erased_at = models.DateTimeField(null=True, blank=True)
 

@@ -71,6 +71,11 @@ def save_work_keys(*, user: User, keys: dict[str, str]) -> None:
     user.save(update_fields=["work_keys"])
 
 
+def save_break_minutes(*, user: User, minutes: int) -> None:
+    user.break_minutes = minutes
+    user.save(update_fields=["break_minutes"])
+
+
 def erase_user(*, user: User, now: dt.datetime) -> None:
     """Remove personal data and credentials. The row stays, because labels refer to it."""
     with transaction.atomic():

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotate import work_page
 from labeling import raters
 from labeling.assignments import find_open_requests, reopen_refusal_reason
 from labeling.models import Assignment, Judgment, Option, StepReview, Submission
 from labeling.models.assignment import AssignmentOrigin, AssignmentQuerySet, FinishReason
+from labeling.projects import rating_rules
 
 PAGE_SIZE = 25
 SCAN_LIMIT = 200  # assignments read for one page; some of them were skipped, lapsed or reclaimed
@@ -120,7 +120,7 @@ def _own_step_ratings(assignments: Sequence[Assignment]) -> dict[int, list[int]]
 class SubmittedOption(NamedTuple):
     """An option of a submitted trace. `judgment` is None for context and for unrated steps."""
 
-    number: str
+    number: str  # an alternative: its letter
     option: Option
     judgment: Judgment | None
     review: StepReview | None  # the comment and the corrected step; alternatives have none
@@ -136,13 +136,13 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
         ).select_related("turn")
     }
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
-    submitted, number, labels = [], 0, dict(work_page.error_categories())
+    submitted, number, labels = [], 0, rating_rules.kind_names(assignment.project)
     for option in options.order_by("step__position", "position"):
         judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
         if option.position and judgment is None:
             continue
-        name = f"{number}.{option.position}" if option.position else str(number)
+        name = chr(ord("A") + option.position - 1) if option.position else str(number)
         submitted.append(
             SubmittedOption(
                 name if option.step.is_rateable else "",

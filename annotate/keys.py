@@ -34,6 +34,8 @@ _ACTIONS = {
     "skip": ("s", gettext_lazy("Skip")),
     "give_up": ("g", gettext_lazy("Give up")),
     "report": ("b", gettext_lazy("Report problem")),
+    "guide": ("r", gettext_lazy("Show rules and guideline")),
+    "ask": ("q", gettext_lazy("Ask the leads about the step")),
     "help": ("?", gettext_lazy("Show shortcuts")),
 }
 _MODE = "mode"

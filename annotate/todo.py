@@ -30,7 +30,7 @@ from labeling.models import (
 from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
 from people import roles
-from people.models import Membership
+from people.models import MemberMessage, Membership
 from people.roles import Action
 
 COUNT_LIMIT = 500  # annotators need no larger number, and counting further would be slow
@@ -241,6 +241,9 @@ def list_managed_projects(todos: Iterable[ProjectTodo]) -> list[ManagedProject]:
     paused = _count_by(Rater.objects.active().filter(project__in=keys, paused_at__isnull=False), "project")
     subjects = [f"project:{pk}" for pk in keys]
     failed = _count_by(Job.objects.filter(subject__in=subjects, state=JobState.FAILED), "subject")
+    asked = _count_by(
+        MemberMessage.objects.to_leads().filter(membership__project__in=keys, read_at=None), "membership__project"
+    )
     last_days = dict(
         DailyProjectStats.objects.filter(project__in=keys).values_list("project").annotate(Max("day")).order_by()
     )
@@ -248,16 +251,19 @@ def list_managed_projects(todos: Iterable[ProjectTodo]) -> list[ManagedProject]:
     for each in managed:
         pk = each.project.pk
         settled, total, contested = stats.get(pk, (0, 0, 0))
-        pending = _describe_pending(each, contested, paused.get(pk, 0), failed.get(f"project:{pk}", 0))
+        pending = _describe_pending(
+            each, contested, paused.get(pk, 0), failed.get(f"project:{pk}", 0), asked.get(pk, 0)
+        )
         projects.append(ManagedProject(each, settled, total, pending, last_days.get(pk)))
     return projects
 
 
-def _describe_pending(todo: ProjectTodo, contested: int, paused: int, failed: int) -> list[str]:
+def _describe_pending(todo: ProjectTodo, contested: int, paused: int, failed: int, asked: int) -> list[str]:
     """Describe what needs attention and what this member's role allows them to act on."""
     counts = (
         (Action.ADJUDICATE, contested, _("%(n)d contested")),
         (Action.PAUSE, paused, _("%(n)d paused")),
+        (Action.WRITE, asked, ngettext("%(n)d question", "%(n)d questions", asked)),
         (Action.READ, failed, ngettext("%(n)d job failed", "%(n)d jobs failed", failed)),
     )
     return [text % {"n": n} for action, n, text in counts if n and roles.membership_may(todo.membership, action)]
@@ -285,6 +291,15 @@ def list_reclaimed(user: User, slug: str | None = None, *, exclude: int | None =
         rows = rows.filter(project__slug=slug)
     rows = rows.annotate(n_rated=Count("turns", filter=rated, distinct=True))
     return rows.select_related("project", "trace__problem").order_by("-ended_at", "-pk")[:MAX_RECLAIMED]
+
+
+def list_asked_assignments(rater: Rater | None) -> list[int]:
+    """Return the open traces about whose steps the rater has asked the leads."""
+    if rater is None:
+        return []
+    asked = MemberMessage.objects.to_leads().filter(membership__user=rater.user_id, trace__isnull=False)
+    opened = Assignment.objects.opened().filter(rater=rater, trace__in=asked.values("trace"))
+    return list(opened.values_list("pk", flat=True))
 
 
 def list_reopened_requests(user: User, slug: str) -> QuerySet[CorrectionRequest]:

@@ -1,7 +1,9 @@
-"""Compare a submitted training trace with its gold, step by step. Read-only.
+"""Compare a submitted trace with its gold, step by step. Read-only.
 
-Only for training: gold of other traces must not be shown to annotators."""
+Only for training, and for hidden gold that was retired, if the project allows it: other gold must not be shown to
+annotators."""
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +12,9 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
-from labeling.models import Assignment, GoldAnswer, GoldRating, Judgment, Option
+from labeling import assignments
+from labeling.models import Assignment, Gold, GoldAnswer, GoldRating, Judgment, Option
+from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldVerdict
 from labeling.models.project import Protocol
 
@@ -37,6 +41,11 @@ class ComparedOption:
     explanation: str
     is_sound: bool  # known to have no error
     is_off: bool  # differs from gold
+
+    @property
+    def letter(self) -> str:
+        """Return the letter of an alternative, as on the work page."""
+        return chr(ord("A") + self.option.position - 1)
 
     @property
     def is_compared(self) -> bool:
@@ -81,6 +90,27 @@ class _GoldTruth(NamedTuple):
     error: int | None
     known: Mapping[int, GoldRating]  # by option
     explanation: str
+
+
+def page_with_answer(assignment: Assignment, now: dt.datetime) -> str | None:
+    """Return the name of the page with the known answer to a submitted trace, or None if the annotator must not see
+    it. The assignment comes with its project and rater."""
+    if assignment.purpose == AssignmentPurpose.TRAINING:
+        return "annotate:lesson" if hasattr(assignment, "lesson") else None
+    return "annotate:retired_answer" if _is_retired_answer_visible(assignment, now) else None
+
+
+def _is_retired_answer_visible(assignment: Assignment, now: dt.datetime) -> bool:
+    """Whether the project explains retired gold, no one is asked this trace any more, and the annotator can no longer
+    change the submission."""
+    if assignment.purpose != AssignmentPurpose.GOLD or not assignment.project.shows_retired_gold:
+        return False
+    is_asked = bool(assignments.find_open_requests(assignments=[assignment]))
+    may_edit = not assignments.reopen_refusal_reason(assignment=assignment, now=now, is_asked=is_asked)
+    if may_edit or assignment.reopened_at is not None:
+        return False
+    is_retired = GoldAnswer.objects.filter(assignment=assignment, gold__retired_at__isnull=False).exists()
+    return is_retired and not Gold.objects.active().filter(trace=assignment.trace_id).exists()
 
 
 def compare_with_gold(assignment: Assignment) -> TrainingComparison:

@@ -2,16 +2,18 @@
 
 from django.urls import path
 
-from annotate.views import history, home, join, keys, messages, onboarding, work
+from annotate.views import day, guide, history, home, join, keys, messages, onboarding, questions, work
 
 app_name = "annotate"
 urlpatterns = [
     path("", home.show_home, name="home"),
     path("submitted/", history.show_history, name="history"),
     path("submitted/<int:assignment>/", history.show_submitted_trace, name="submitted_one"),
+    path("submitted/<int:assignment>/answer", onboarding.show_retired_answer, name="retired_answer"),
     path("submitted/<int:assignment>/correct", history.start_correction, name="correct"),
     path("messages/", messages.list_messages, name="messages"),
     path("messages/unread/<slug:slug>", messages.show_unread, name="unread"),
+    path("messages/<int:message>/trace", messages.show_trace, name="message_trace"),
     path("messages/<int:message>/read", messages.mark_read, name="read_message"),
     path("messages/<int:message>/answer", messages.answer_message, name="answer_message"),
     path("keys/", keys.edit_keys, name="keys"),
@@ -26,12 +28,19 @@ urlpatterns = [
     path("enter/<slug:slug>/done", onboarding.show_completion, name="done"),
     path("lessons/<int:assignment>/", onboarding.show_training_feedback, name="lesson"),
     path("lessons/<int:assignment>/read", onboarding.confirm_training_feedback, name="read_lesson"),
+    path("lessons/<int:assignment>/dispute", questions.dispute_answer, name="dispute"),
+    path("guideline/<slug:slug>/panel", guide.show_guide, name="guide"),
     path("guideline/<slug:slug>/", onboarding.show_guideline, name="guideline"),
     path("work/<slug:slug>/", work.show_work_page, name="work"),
+    path("work/day", day.show_day, name="day"),
+    path("work/day/break", day.set_break, name="set_break"),
     path("work/<slug:slug>/claim", work.claim, name="claim"),
     path("work/<slug:slug>/release-held", work.release_held, name="release_held"),
     path("work/<int:assignment>/content", work.send_trace, name="content"),
+    path("work/<int:assignment>/questions", questions.show_questions, name="questions"),
+    path("work/<int:assignment>/ask", questions.ask_leads, name="ask"),
     path("work/<int:assignment>/open", work.open_held, name="open"),
+    path("work/<int:assignment>/keep", work.keep, name="keep"),
     path("work/<int:assignment>/record", work.record, name="record"),
     path("work/<int:assignment>/submit", work.submit, name="submit"),
     path("work/<int:assignment>/give-up", work.give_up, name="give_up"),

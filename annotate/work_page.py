@@ -23,8 +23,9 @@ from labeling.projects import protocols
 
 _ASSIGNMENT_URLS = (
     *("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard", "content", "submitted_one"),
+    *("keep", "questions"),
 )
-_PROJECT_URLS = ("claim", "release_held", "enter", "unread")
+_PROJECT_URLS = ("claim", "release_held", "enter", "unread", "guide")
 
 
 def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any]:
@@ -41,26 +42,21 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_undo_strings(),
             **_save_strings(),
             **_prompt_strings(),
+            **_panel_strings(),
+            **_day_strings(),
             **_reader_strings(),
             "memory_only": _memory_only_strings(),
         },
-        "urls": urls,
+        "urls": urls | {"day": reverse("annotate:day")},
+        "lease_seconds": project.lease_seconds,
+        "break_minutes": user.break_minutes,
+        "panel_css": static("css/panel.css"),
         "skips_left": assignments.count_skips_left(rater_id=rater.pk, project=project, now=now),
         "shortcuts": keys.load_mode(user),
         "keys": {key: action for action, key in keys.load_keys(user).items() if key},
         "reader_css": static("css/reader.css"),
         "katex": {name: static(f"vendor/katex-0.19.1/katex.min.{name}") for name in ("css", "js")},
     }
-
-
-def error_categories() -> list[tuple[str, str]]:
-    return [
-        ("reasoning", _("Wrong reasoning")),
-        ("calculation", _("Calculation error")),
-        ("misread", _("Misread the problem")),
-        ("unsupported", _("Unsupported claim")),
-        ("other", _("Other")),
-    ]
 
 
 def _plural_forms(one: str, other: str) -> dict[str, str]:
@@ -113,6 +109,9 @@ def _submit_strings() -> dict[str, Any]:
         "rating_1": _("positive"),
         "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
         "keep_rating": _("Keep {rating}"),
+        "replaced_reason": _("Another tab or device replaced your reason at step {number}. Yours was: “{text}”"),
+        "replaced_comment": _("Another tab or device replaced your comment on step {number}. Yours was: “{text}”"),
+        "replaced_write_step": _("Another tab or device replaced your corrected step {number}. Yours was: “{text}”"),
     }
 
 
@@ -156,6 +155,7 @@ def _save_strings() -> dict[str, Any]:
 def _reader_strings() -> dict[str, Any]:
     """Return what the tools for reading a trace and the announcements for screen readers say."""
     return {
+        "subagent": _("Subagent {name}"),
         "told_step": _("Step {number}"),
         "told_rating": _("{name}: {rating}."),
         "found": _("{number} of {total}"),
@@ -201,6 +201,29 @@ def _prompt_strings() -> dict[str, Any]:
         "confirm_skip": _("Skip trace"),
         "confirm_give_up": _("Give up"),
         "confirm_report": _("Report problem"),
+    }
+
+
+def _panel_strings() -> dict[str, str]:
+    return {
+        "panel_guide": _("Rules and guideline"),
+        "panel_questions": _("Questions to the leads"),
+        "panel_offline": _("You're offline: this can't be loaded now."),
+        "question_sent": _("Question sent"),
+        "question_unsent": _("Not sent: you're offline. Your text is kept."),
+        "asked_open": _("Question: no answer yet"),
+        "asked_news": _("New answer to your question"),
+        "asked_done": _("Question answered"),
+    }
+
+
+def _day_strings() -> dict[str, str]:
+    return {
+        "break_text": _("You have rated for {minutes} minutes. How about a short break? Your ratings are saved."),
+        "break_later": _("Remind me in 10 minutes"),
+        "break_saved": _("Saved"),
+        "lease_ends_soon": _("This trace is reserved for you until {time}. Then someone else may get it."),
+        "lease_keep": _("Keep it for me"),
     }
 
 
@@ -257,9 +280,9 @@ def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:
 
 def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
-    for position, kind, is_rateable, option, text in sorted(rows, key=lambda row: (row[0], row[3])):
+    for position, kind, is_rateable, agent, option, text in sorted(rows, key=lambda row: (row[0], row[4])):
         step = steps.setdefault(
-            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
+            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "agent": agent, "options": []}
         )
         step["options"].append({"position": option, "text": text, "parts": []})
     return list(steps.values())

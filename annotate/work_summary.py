@@ -91,7 +91,15 @@ def summarize_today(user: User, now: dt.datetime) -> TodaySummary:
 
 
 def summarize_month(user: User, now: dt.datetime) -> WorkSummary:
-    begins = _midnight(now).replace(day=1)
+    return _summarize_since(user, _midnight(now).replace(day=1))
+
+
+def summarize_day(user: User, now: dt.datetime) -> WorkSummary:
+    """Like `summarize_today`, without the steps: the work page asks for it after each submission."""
+    return _summarize_since(user, _midnight(now))
+
+
+def _summarize_since(user: User, begins: dt.datetime) -> WorkSummary:
     rates = _first_submissions(user, since=begins).order_by().values_list("project__pay_per_hour", "project__currency")
     rows = list(rates.annotate(ms=Sum("total_ms"), n=Count("pk")))
     return WorkSummary(

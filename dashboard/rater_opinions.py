@@ -1,6 +1,6 @@
 """The submissions of one trace side by side: what each rater said of each step, and the majority in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Protocol
@@ -14,6 +14,7 @@ from labeling.models import Assignment, Judgment, StepReview, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
+from labeling.projects import rating_rules
 from labeling.quality import submitted_reports
 from people.models import Membership
 from stats import label_votes
@@ -69,22 +70,23 @@ def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = F
         )
         for letter, row in zip(cycle(RATER_LETTERS), assignments, strict=False)
     }
+    kinds = rating_rules.kind_names(actor.project)
     judgments = Judgment.objects.filter(turn__assignment__in=revisions, option__position=0)
     for judgment in judgments.select_related("turn__step"):
         review = judgment.turn
         if review.revision == revisions[review.assignment_id]:
-            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review)
+            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review, kinds)
     return list(raters.values())
 
 
-def build_step_opinion(judgment: Judgment | None, review: StepReview | None) -> StepOpinion:
-    """Combine the rating of a step's own text with the comment and time of the step."""
+def build_step_opinion(judgment: Judgment | None, review: StepReview | None, kinds: Mapping[str, str]) -> StepOpinion:
+    """Combine the rating of a step's own text with the comment and time of the step. `kinds` names the errors."""
     comments = [judgment.reason if judgment else "", review.comment if review else ""]
     ms = review.active_ms if review else None
     return StepOpinion(
         rating=judgment.rating if judgment else None,
         comment=" ".join(comment for comment in comments if comment),
-        category=judgment.category if judgment else "",
+        category=kinds.get(judgment.category, judgment.category) if judgment else "",
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
     )

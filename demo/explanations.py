@@ -10,7 +10,7 @@ SOUND = (
 NEUTRAL = "True, but it brings the solution no closer. Such a step is neutral, however sensible it sounds."
 ALTERNATIVE = {
     1: "This step would be correct here, and it moves the solution forward.",
-    -1: "This alternative is wrong as well.",
+    -1: "This alternative is wrong.",
 }
 NEGATIVE = {
     derivation.ARITHMETIC: (

@@ -16,7 +16,7 @@ from labeling import gold_sets
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
-from labeling.projects import guidelines, lifecycle
+from labeling.projects import guidelines, lifecycle, rating_rules
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load
 from people import members
@@ -125,6 +125,7 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         now=now,
         description=plan.description,
         protocol=plan.protocol,
+        rating_rules=rating_rules.copy_template(plan.guideline),
         overlap_limit=OVERLAP_LIMIT,
         reserve_share=RESERVE_SHARE,
         pay_per_hour=PAY_PER_HOUR,

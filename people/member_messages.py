@@ -1,6 +1,8 @@
-"""Messages from leads to annotators, and their replies. The only module that writes MemberMessage rows.
+"""Messages between leads and annotators. The only module that writes MemberMessage rows.
 
-A message is shown on the home page and the work page until its recipient marks it as read or replies in one line."""
+A lead's message is shown on the home page and the work page until its recipient marks it as read or replies in one
+line. An annotator asks about a step of a trace, or disputes a training answer; a lead's answer about the same step
+belongs to the same conversation."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -11,12 +13,18 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import audit_log
-from labeling.models import Project
+from labeling import step_numbers
+from labeling.models import Project, Trace
 from people import roles
-from people.models import MemberMessage, Membership
+from people.models import MemberMessage, Membership, MessageKind
 from people.roles import Action, NotAllowed
 
 MAX_LENGTH = 2000
+MAX_OPEN_QUESTIONS = 20  # of one member
+
+
+class QuestionRefused(Exception):
+    """The question was not sent. The message can be shown to people."""
 
 
 def list_recipients(*, project: Project, by: User) -> QuerySet[Membership]:
@@ -27,15 +35,79 @@ def list_recipients(*, project: Project, by: User) -> QuerySet[Membership]:
     return rating.exclude(user=by).select_related("user")
 
 
-def send_message(*, membership: Membership, text: str, by: User, now: dt.datetime) -> MemberMessage:
-    """Send a message to one member."""
+def send_message(
+    *,
+    membership: Membership,
+    text: str,
+    by: User,
+    now: dt.datetime,
+    trace: Trace | None = None,
+    step: int | None = None,
+) -> MemberMessage:
+    """Send a message to one member. About a trace, it answers the member's questions about this step."""
     _check_may_write(membership.project, by)
     if membership.left_at is not None:
         raise NotAllowed(_("Not sent: this person has left the project."))
     with transaction.atomic():
-        message = MemberMessage.objects.create(membership=membership, text=text, written_by=by, written_at=now)
+        message = MemberMessage.objects.create(
+            membership=membership,
+            trace=trace,
+            step=step,
+            step_number=_number_of_step(trace, step),
+            text=text,
+            written_by=by,
+            written_at=now,
+        )
+        if trace is not None:
+            asked = MemberMessage.objects.open_questions(membership.project_id).filter(membership=membership)
+            asked.filter(trace=trace, step=step).update(read_at=now)
         _log_event("message.written", [message], by, now)
     return message
+
+
+def ask_leads(
+    *,
+    membership: Membership,
+    trace: Trace,
+    step: int | None,
+    text: str,
+    by: User,
+    now: dt.datetime,
+    kind: MessageKind = MessageKind.QUESTION,
+) -> MemberMessage:
+    """Send a member's question about a step of a trace to the leads, or a dispute of its known answer. Raises
+    QuestionRefused."""
+    if membership.left_at is not None or membership.user_id != by.pk or membership.project_id != trace.project_id:
+        raise NotAllowed(_("Not sent: you are not a member of this project."))
+    mine = MemberMessage.objects.open_questions(membership.project_id).filter(membership=membership)
+    if mine.count() >= MAX_OPEN_QUESTIONS:
+        raise QuestionRefused(_("Not sent: wait for answers to your earlier questions first."))
+    with transaction.atomic():
+        message = MemberMessage.objects.create(
+            membership=membership,
+            kind=kind,
+            trace=trace,
+            step=step,
+            step_number=_number_of_step(trace, step),
+            text=text,
+            written_by=by,
+            written_at=now,
+        )
+        _log_event("message.asked", [message], by, now)
+    return message
+
+
+def _number_of_step(trace: Trace | None, step: int | None) -> int | None:
+    if trace is None or step is None:
+        return None
+    return step_numbers.load_step_numbers(trace_ids=[trace.pk]).at(trace.pk, step)
+
+
+def mark_questions_read(*, membership: Membership, by: User, now: dt.datetime) -> int:
+    """Mark this member's questions as read by a lead, without an answer; return how many were open."""
+    _check_may_write(membership.project, by)
+    asked = MemberMessage.objects.open_questions(membership.project_id).filter(membership=membership)
+    return asked.update(read_at=now)
 
 
 def send_to_all(*, project: Project, text: str, by: User, now: dt.datetime) -> int:
@@ -53,7 +125,8 @@ def send_to_all(*, project: Project, text: str, by: User, now: dt.datetime) -> i
 def mark_read(*, message: MemberMessage, by: User, now: dt.datetime) -> bool:
     """Mark a message as read by its recipient. Return False if it was read before."""
     with transaction.atomic():
-        changed = MemberMessage.objects.filter(pk=message.pk, membership__user=by, read_at=None).update(read_at=now)
+        unread = MemberMessage.objects.to_members().filter(pk=message.pk, membership__user=by, read_at=None)
+        changed = unread.update(read_at=now)
         if changed:
             _log_event("message.read", [message], by, now)
     return bool(changed)
@@ -63,7 +136,7 @@ def answer_message(*, message: MemberMessage, text: str, by: User, now: dt.datet
     """Save the recipient's only reply and mark the message as read. Return False if it was answered before."""
     with transaction.atomic():
         mark_read(message=message, by=by, now=now)
-        unanswered = MemberMessage.objects.filter(pk=message.pk, membership__user=by, answered_at=None)
+        unanswered = MemberMessage.objects.to_members().filter(pk=message.pk, membership__user=by, answered_at=None)
         changed = unanswered.update(answer=text, answered_at=now)
         if changed:
             _log_event("message.answered", [message], by, now)

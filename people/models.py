@@ -115,9 +115,16 @@ class WorkerId(models.Model):
 
 
 class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
+    def to_members(self) -> "MemberMessageQuerySet":
+        return self.filter(kind=MessageKind.MESSAGE)
+
+    def to_leads(self) -> "MemberMessageQuerySet":
+        """Return questions and disputes of members."""
+        return self.exclude(kind=MessageKind.MESSAGE)
+
     def unread_by(self, user: User) -> "MemberMessageQuerySet":
         """Return the user's unread messages in their current projects, oldest first."""
-        unread = self.filter(read_at=None, membership__user=user, membership__left_at=None)
+        unread = self.to_members().filter(read_at=None, membership__user=user, membership__left_at=None)
         return unread.select_related("written_by", "membership__project").order_by("pk")
 
     def unread_in(self, project: Project, user: User) -> "MemberMessage | None":
@@ -127,18 +134,40 @@ class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
     def with_new_answer(self, project_id: int) -> "MemberMessageQuerySet":
         return self.filter(answered_at__isnull=False, answer_seen_at=None, membership__project=project_id)
 
+    def open_questions(self, project_id: int) -> "MemberMessageQuerySet":
+        """Return questions and disputes that no lead has answered or marked as read."""
+        return self.to_leads().filter(read_at=None, membership__project=project_id)
+
+    def about(self, trace_id: int) -> "MemberMessageQuerySet":
+        """Return the messages about a trace, oldest first."""
+        rows = self.filter(trace=trace_id).select_related("written_by", "membership__user")
+        return rows.order_by("pk")
+
+
+class MessageKind(models.TextChoices):
+    MESSAGE = "message", _("message of a lead")
+    QUESTION = "question", _("question")
+    DISPUTE = "dispute", _("disagreement with a training answer")
+
 
 class MemberMessage(models.Model):
-    """A lead's message to a member, and the member's reply.
+    """A message between the leads and one member.
+
+    A lead's message has the member's reply of one line. A question or dispute comes from the member and is about a
+    trace; leads answer it with a message about the same step. The messages about one step are one conversation.
 
     The log never contains the text, so that it can be deleted when the user is erased."""
 
     membership = models.ForeignKey(Membership, on_delete=models.CASCADE, related_name="messages")
+    kind = models.CharField(max_length=8, choices=MessageKind, default=MessageKind.MESSAGE)
+    trace = models.ForeignKey("labeling.Trace", null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    step = models.PositiveIntegerField(null=True, blank=True)  # position; null: about the whole trace
+    step_number = models.PositiveIntegerField(null=True, blank=True)  # of the step, as people count
     text = models.TextField()
     written_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     written_at = models.DateTimeField()
     is_to_all = models.BooleanField(default=False)  # sent to all raters; each has their own row
-    read_at = models.DateTimeField(null=True, blank=True)
+    read_at = models.DateTimeField(null=True, blank=True)  # by the member; a question: by any lead
     answer = models.CharField(max_length=500, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
     answer_seen_at = models.DateTimeField(null=True, blank=True)  # by any lead
@@ -158,6 +187,10 @@ class MemberMessage(models.Model):
             models.CheckConstraint(
                 condition=Q(answer_seen_at=None) | Q(answered_at__isnull=False), name="an_answer_is_there_to_be_seen"
             ),
+            models.CheckConstraint(
+                condition=Q(kind="message") | Q(trace__isnull=False, answer=""), name="a_question_is_about_a_trace"
+            ),
+            models.CheckConstraint(condition=Q(step=None) | Q(trace__isnull=False), name="a_step_is_in_a_trace"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["membership"], condition=Q(read_at=None), name="message_unread"),
@@ -174,3 +207,11 @@ class MemberMessage(models.Model):
     @property
     def has_new_answer(self) -> bool:
         return self.answered_at is not None and self.answer_seen_at is None
+
+    @property
+    def is_from_member(self) -> bool:
+        return self.kind != MessageKind.MESSAGE
+
+    @property
+    def is_open_question(self) -> bool:
+        return self.is_from_member and self.read_at is None

@@ -25,6 +25,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "dashboard:create_webhook": {"address": "http://127.0.0.1:9/", "kinds": "import.done"},
     "dashboard:choose_mail": {"mail": "import.done"},
     "dashboard:edit_overlap": {"overlap": 3, "overlap_limit": 6, "lease_minutes": 30, "confirmed": 1},
+    "dashboard:rating_rules": {"negative": "Wrong.", "neutral": "Idle.", "positive": "Right.", "kinds": "Slip\nOther"},
     "dashboard:change_selection_rules": {
         "acquisition": "margin",
         "batch_size": 9,

@@ -20,6 +20,7 @@ from tests.exports import url_cases as of_snapshots
 from tests.people.personas import MEMBERS, OUTSIDERS, LoggedInPersonas, Personas
 from tests.prm import url_cases as of_prms
 from tests.url_arguments import (
+    answered_question_args,
     api_token_args,
     assignment_in_progress_args,
     consent_args,
@@ -33,6 +34,8 @@ from tests.url_arguments import (
     open_assignment_args,
     project_args,
     project_image_args,
+    question_args,
+    retired_gold_args,
     snapshot_args,
     snapshot_file_args,
     source_args,
@@ -164,6 +167,15 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:try_again": UrlCase("post", raters(302), project_args),
     "annotate:done": UrlCase("get", raters(200), project_args),
     "annotate:guideline": UrlCase("get", members(200), project_args),
+    "annotate:guide": UrlCase("get", members(200), project_args),
+    "annotate:day": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:set_break": UrlCase("post", everybody(302), body={"minutes": "50"}),
+    "annotate:keep": UrlCase("post", its_rater(200), assignment_in_progress_args),
+    "annotate:questions": UrlCase("get", its_rater(200), assignment_in_progress_args),
+    "annotate:ask": UrlCase("post", its_rater(200), assignment_in_progress_args, {"text": "Why?", "step": "0"}),
+    "annotate:dispute": UrlCase("post", its_rater(302), training_args, {"text": "No.", "step": "0"}),
+    "annotate:retired_answer": UrlCase("get", its_rater(200), retired_gold_args),
+    "annotate:message_trace": UrlCase("get", its_rater(302), answered_question_args),
     "annotate:lesson": UrlCase("get", its_rater(200), training_args),
     "annotate:read_lesson": UrlCase("post", its_rater(302), training_args),
     "annotate:work": UrlCase("get", raters(200), project_args),
@@ -199,6 +211,9 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:admit_member": UrlCase("post", managers(302), of_annotator),
     "dashboard:create_reset_link": UrlCase("post", managers(201), of_annotator),
     "dashboard:traces": UrlCase("get", readers(200), project_args),
+    "dashboard:answer_question": UrlCase(
+        "post", readers(302, engineer=403, viewer=403), question_args, {"text": "Because.", "step": "0"}
+    ),
     "dashboard:trace": UrlCase("get", readers(200), trace_args),
     "dashboard:make_trace_gold": UrlCase(
         "post", readers(302, engineer=403, viewer=403), trace_args, {"use": "hidden", "accepted_first_errors": ["none"]}

@@ -10,7 +10,7 @@ from labeling.models import Option, OptionPart, Project, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality.adjudication import decide_trace
-from labeling.quality.gold import make_gold
+from labeling.quality.gold import make_gold, retire_gold
 from labeling.traces import import_job
 from people import member_messages, members
 from tests import factories
@@ -69,6 +69,38 @@ def message_args(cast: UrlPersonas) -> dict[str, object]:
             membership=membership, text="Welcome.", by=cast.lead, now=factories.NOW
         ).pk
     }
+
+
+def question_args(cast: UrlPersonas) -> dict[str, object]:
+    """Create a question of the annotator about a trace."""
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    assignment = factories.make_assignment(rater, factories.make_trace(cast.project))
+    membership = members.get_membership(project=cast.project, user=cast.annotator)
+    member_messages.ask_leads(
+        membership=membership, trace=assignment.trace, step=0, text="Why?", by=cast.annotator, now=factories.NOW
+    )
+    return {"slug": cast.project.slug, "trace": assignment.trace_id, "rater": rater.pk}
+
+
+def answered_question_args(cast: UrlPersonas) -> dict[str, object]:
+    """Create a lead's answer to a question of the annotator."""
+    trace = Trace.objects.get(pk=str(question_args(cast)["trace"]))
+    membership = members.get_membership(project=cast.project, user=cast.annotator)
+    answer = member_messages.send_message(
+        membership=membership, trace=trace, step=0, text="Because.", by=cast.lead, now=factories.NOW
+    )
+    return {"message": answer.pk}
+
+
+def retired_gold_args(cast: UrlPersonas) -> dict[str, object]:
+    """Create hidden gold that the annotator has answered, and that was retired."""
+    Project.objects.filter(pk=cast.project.pk).update(shows_retired_gold=True, correction_days=0)
+    rater = Rater.objects.get(project=cast.project, user=cast.annotator)
+    trace = factories.make_trace(cast.project)
+    gold = make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[0], by=None, now=factories.NOW)
+    assignment = submitted_work.submit_trace(rater, trace, [-1], purpose="gold")
+    retire_gold(gold=gold, by=None, now=factories.NOW)
+    return {"assignment": assignment.pk}
 
 
 def image_args(cast: UrlPersonas) -> dict[str, object]:

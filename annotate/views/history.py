@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.sessions import UserRequest
-from annotate import history, todo
+from annotate import history, todo, training_feedback
 from formats import integers
 from labeling import assignments
 from labeling.models import Assignment
@@ -28,6 +28,7 @@ def show_submitted_trace(request: UserRequest, assignment: int) -> HttpResponse:
         "entry": history.build_entries([row], timezone.now())[0],
         "lines": history.list_options(row),
         "project": row.project,
+        "has_answer": training_feedback.page_with_answer(row, timezone.now()) == "annotate:retired_answer",
         "correction_request": todo.find_correction_request(row.pk, request.user),
     }
     return render(request, "annotate/submitted_trace.html", context)

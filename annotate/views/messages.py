@@ -4,6 +4,7 @@ from django import forms
 from django.contrib import messages as flash
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -11,6 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.sessions import UserRequest
 from annotate import todo
+from labeling.models import Assignment, Rater
+from labeling.models.assignment import AssignmentPurpose
 from people import member_messages, roles
 from people.models import MemberMessage
 
@@ -38,6 +41,7 @@ def show_unread(request: UserRequest, slug: str) -> HttpResponse:
     user = request.user
     project = get_object_or_404(roles.visible_projects(user), slug=slug)
     context = {
+        "asked": todo.list_asked_assignments(Rater.objects.filter(project=project, user=user).first()),
         "reopened_requests": todo.list_reopened_requests(user, slug),
         "reclaimed": todo.list_reclaimed(user, slug),
         "message": MemberMessage.objects.unread_in(project, user),
@@ -63,6 +67,19 @@ def answer_message(request: UserRequest, message: int) -> HttpResponse:
     else:
         flash.warning(request, _("You've already replied to this message."))
     return redirect("annotate:home")
+
+
+@require_safe
+def show_trace(request: UserRequest, message: int) -> HttpResponse:
+    """Go to the user's own page of the trace that a message is about."""
+    row = _own_message(request, message)
+    own = Assignment.objects.filter(rater__user=request.user, trace=row.trace_id, opened_at__isnull=False)
+    assignment = get_object_or_404(own.select_related("project").order_by("-pk")[:1])
+    if assignment.submitted_revision and assignment.purpose == AssignmentPurpose.TRAINING:
+        return redirect("annotate:lesson", assignment.pk)
+    if assignment.submitted_revision:
+        return redirect("annotate:submitted_one", assignment.pk)
+    return redirect(f"{reverse('annotate:work', args=[assignment.project.slug])}?assignment={assignment.pk}")
 
 
 def _own_message(request: UserRequest, message: int) -> MemberMessage:

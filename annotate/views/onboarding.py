@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,7 +17,7 @@ from labeling.models import Assignment, Guideline, Project, Rater, TrainingFeedb
 from labeling.models.gold import GoldUse
 from labeling.projects.guidelines import rendering
 from labeling.quality.gold_monitor import load_gold_accuracy
-from people import members, roles
+from people import conversations, members, roles
 
 GATE_TEMPLATES = {
     OnboardingGate.CONSENT: "annotate/onboarding/consent.html",
@@ -144,8 +144,25 @@ def show_training_feedback(request: UserRequest, assignment: int) -> HttpRespons
         "path": onboarding_progress.load_onboarding_path(row.rater, row.project),
         "comparison": training_feedback.compare_with_gold(row),
         "accuracy": load_gold_accuracy(rater_id=row.rater_id, use=GoldUse.TRAINING),
+        "conversations": conversations.list_conversations(row.trace, user_id=request.user.pk),
     }
     return render(request, "annotate/training_feedback.html", context)
+
+
+@require_safe
+def show_retired_answer(request: UserRequest, assignment: int) -> HttpResponse:
+    """Show the answer to a hidden gold trace that was retired."""
+    rows = Assignment.objects.filter(rater__user=request.user, gold_answer__isnull=False)
+    row = get_object_or_404(rows.select_related("rater", "project", "trace__problem"), pk=assignment)
+    if training_feedback.page_with_answer(row, timezone.now()) != "annotate:retired_answer":
+        raise Http404
+    context = {
+        "assignment": row,
+        "project": row.project,
+        "comparison": training_feedback.compare_with_gold(row),
+        "conversations": conversations.list_conversations(row.trace, user_id=request.user.pk),
+    }
+    return render(request, "annotate/retired_answer.html", context)
 
 
 @require_POST

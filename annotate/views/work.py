@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -17,10 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import rate_limits
 from accounts.sessions import UserRequest
-from annotate import keys, todo, work_page
+from annotate import keys, todo, work_page, work_summary
+from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.models import Assignment, OptionPart, Rater, Submission
+from labeling.projects import rating_rules
 from people.models import MemberMessage
 
 
@@ -37,14 +38,15 @@ def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
         return redirect("annotate:enter", slug)
     context = {
         "project": rater.project,
-        "guideline": rater.project.guideline,
-        "guideline_url": reverse("annotate:guideline", args=[slug]),
         "config": work_page.build_config(user, rater, now=timezone.now()),
         "first_trace": work_page.build_trace(opened) if opened else None,
+        "today": work_summary.summarize_day(user, timezone.now()),
+        "break_choices": day.BREAK_CHOICES,
+        "asked": todo.list_asked_assignments(rater),
         "reopened_requests": todo.list_reopened_requests(user, slug),
         "reclaimed": todo.list_reclaimed(user, slug, exclude=opened),
         "message": MemberMessage.objects.unread_in(rater.project, user),
-        "error_categories": work_page.error_categories(),
+        "rules": rating_rules.load_rating_rules(rater.project),
         "keys": keys.load_keys(user),
     }
     return render(request, "annotate/work.html", context)
@@ -184,12 +186,19 @@ def open_held(request: UserRequest, assignment: int) -> HttpResponse:
 
 @require_POST
 @_refusals_as_json
+def keep(request: UserRequest, assignment: int) -> HttpResponse:
+    return _json_response({"lease_ends_at": queue.keep_assignment(**_own_assignment(request, assignment))})
+
+
+@require_POST
+@_refusals_as_json
 def record(request: UserRequest, assignment: int) -> HttpResponse:
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
     recorded = assignments.record_edits(**own, client=batch.client, writes=batch.writes)
     return _json_response(
         {
+            "version_before": recorded.version_before,
             "version": recorded.version,
             "state": recorded.state,
             "is_late": recorded.is_late,
@@ -248,7 +257,10 @@ def reopen(request: UserRequest, assignment: int) -> HttpResponse:
 def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    corrected = assignments.discard_correction(**own, client=batch.client, writes=batch.writes, by=request.user)
+    seen = batch.promise.seen if batch.promise else None
+    corrected = assignments.discard_correction(
+        **own, client=batch.client, writes=batch.writes, seen=seen, by=request.user
+    )
     return _json_response({"state": corrected.state})
 
 

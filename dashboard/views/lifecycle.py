@@ -19,7 +19,7 @@ from dashboard.render import project_page
 from labeling import overlap_change
 from labeling.models import Project
 from labeling.models.project import ProjectState, Protocol
-from labeling.projects import lifecycle
+from labeling.projects import lifecycle, rating_rules
 from people import members, roles
 from people.models import Membership
 from people.roles import Action
@@ -60,9 +60,17 @@ class NewProjectForm(CloneProjectForm):
         help_text=_("Choose two or more to measure agreement between annotators."),
     )
 
+    rules = forms.ChoiceField(
+        label=_("Kind of traces"),
+        choices=[(name, template.name) for name, template in rating_rules.RULES_TEMPLATES.items()],
+        required=False,
+        help_text=_("Decides the short rules and kinds of errors to start with. You can change them in the settings."),
+    )
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        return {**data, "overlap_limit": max(5, data.get("overlap", 0))}
+        rules = rating_rules.copy_template(data.pop("rules", "") or rating_rules.DEFAULT_TEMPLATE)
+        return {**data, "overlap_limit": max(5, data.get("overlap", 0)), "rating_rules": rules}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,4 +1,4 @@
-"""Messages from leads to annotators, and their answers."""
+"""Messages between leads and annotators: conversations with one person, and questions about a trace."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -16,8 +17,9 @@ from django.utils.translation import ngettext
 from dashboard import rater_names
 from dashboard.access import post_view, safe_view
 from dashboard.render import project_page
-from labeling.models import Project, Rater
-from people import member_messages
+from labeling.models import Project, Rater, Trace
+from people import conversations, member_messages, roles
+from people.conversations import Conversation
 from people.models import MemberMessage, Membership
 from people.roles import Action
 
@@ -35,6 +37,11 @@ class MessageForm(forms.Form):
     )
 
 
+class AnswerForm(forms.Form):
+    text = forms.CharField(max_length=member_messages.MAX_LENGTH)
+    step = forms.IntegerField(min_value=0, max_value=100_000, required=False)  # position
+
+
 @dataclass
 class ThreadSummary:
     """The latest message of one person's thread."""
@@ -42,7 +49,7 @@ class ThreadSummary:
     rater: Rater
     name: str
     message: MemberMessage
-    is_new: bool  # has an answer that no lead has seen
+    is_new: bool  # has an answer that no lead has seen, or an open question
 
 
 @safe_view(Action.WRITE)
@@ -79,15 +86,54 @@ def send_message(request: HttpRequest, actor: Membership, rater: int) -> HttpRes
 
 
 @post_view(Action.WRITE)
-def mark_answers_seen(request: HttpRequest, actor: Membership, rater: int) -> HttpResponse:
+def answer_question(request: HttpRequest, actor: Membership, trace: int, rater: int) -> HttpResponse:
+    """Answer an annotator about a step of a trace. The answer appears beside the trace."""
     recipient = _load_recipient(actor, rater)
-    member_messages.mark_answers_seen(membership=recipient, by=actor.user, now=timezone.now())
+    row = get_object_or_404(Trace, project=actor.project, pk=trace)
+    form = AnswerForm(request.POST)
+    asked = MemberMessage.objects.about(row.pk).to_leads().filter(membership=recipient)
+    if not form.is_valid() or not asked.filter(step=form.cleaned_data["step"]).exists():
+        messages.warning(request, _("Not sent: write an answer of up to 2,000 characters."))
+    else:
+        now = timezone.now()
+        member_messages.send_message(membership=recipient, trace=row, by=actor.user, now=now, **form.cleaned_data)
+        messages.success(request, _("Answer sent. It appears beside the trace and on the annotator's home page."))
+    if request.POST.get("next") == "thread":
+        return redirect("dashboard:thread", actor.project.slug, rater)
+    return redirect(f"{reverse('dashboard:trace', args=[actor.project.slug, row.pk])}#questions")
+
+
+@post_view(Action.WRITE)
+def mark_answers_seen(request: HttpRequest, actor: Membership, rater: int) -> HttpResponse:
+    recipient, now = _load_recipient(actor, rater), timezone.now()
+    member_messages.mark_answers_seen(membership=recipient, by=actor.user, now=now)
+    member_messages.mark_questions_read(membership=recipient, by=actor.user, now=now)
     return redirect("dashboard:thread", actor.project.slug, rater)
 
 
 def find_unseen_answers(project: Project) -> set[int]:
-    """Return the users whose answers no lead has seen."""
-    return set(MemberMessage.objects.with_new_answer(project.pk).values_list("membership__user", flat=True))
+    """Return the users whose answers or questions no lead has seen."""
+    rows = MemberMessage.objects.with_new_answer(project.pk) | MemberMessage.objects.open_questions(project.pk)
+    return set(rows.values_list("membership__user", flat=True))
+
+
+def load_questions(trace: Trace, actor: Membership) -> list[tuple[Conversation, Rater, str]]:
+    """Return the conversations about a trace, each with its rater and their name, for members who may answer."""
+    if not roles.membership_may(actor, Action.WRITE):
+        return []
+    found = conversations.list_conversations(trace)
+    if not found:
+        return []
+    users = [each.membership.user_id for each in found]
+    raters = {
+        rater.user_id: rater
+        for rater in Rater.objects.active().filter(project=actor.project, user__in=users).select_related("user")
+    }
+    return [
+        (each, rater, rater_names.get_display_name(rater, actor))
+        for each in found
+        if (rater := raters.get(each.membership.user_id))
+    ]
 
 
 def _load_recipient(actor: Membership, rater: int) -> Membership:
@@ -130,7 +176,7 @@ def _load_thread_summaries(actor: Membership, letters: QuerySet[MemberMessage]) 
             thread = threads.setdefault(
                 rater.pk, ThreadSummary(rater, rater_names.get_display_name(rater, actor), letter, is_new=False)
             )
-            thread.is_new = thread.is_new or letter.has_new_answer
+            thread.is_new = thread.is_new or letter.has_new_answer or letter.is_open_question
     return sorted(threads.values(), key=lambda thread: not thread.is_new)
 
 
@@ -150,5 +196,5 @@ def _render_thread(
         name=rater_names.get_display_name(rater, actor),
         rater=rater,
         letters=letters,
-        n_new=sum(letter.has_new_answer for letter in letters),
+        n_new=sum(letter.has_new_answer or letter.is_open_question for letter in letters),
     )

@@ -134,6 +134,9 @@ def _list_counted_items(project: Project) -> Iterator[tuple[str, Action, QuerySe
     label, hint = ngettext_lazy("New reply", "New replies"), _("annotators replied to your messages")
     answers = MemberMessage.objects.with_new_answer(project.pk)
     yield "answers", Action.WRITE, answers, label, hint, "messages"
+    label, hint = ngettext_lazy("Question", "Questions"), _("annotators ask about a trace")
+    questions = MemberMessage.objects.open_questions(project.pk)
+    yield "questions", Action.WRITE, questions, label, hint, "messages"
     label, hint = ngettext_lazy("Failed job", "Failed jobs"), _("read the reason, then retry")
     failed = Job.objects.filter(subject=f"project:{project.pk}", state=JobState.FAILED)
     yield "failed_jobs", Action.READ, failed, label, hint, "jobs"

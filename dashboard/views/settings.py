@@ -31,7 +31,7 @@ _SETTING_GROUPS = (
         _("Gold and screening"),
         (
             *("gold_share", "proven_gold_share", "gold_bar", "screening_pass_share", "screening_attempts"),
-            *("uses_protection", "shows_weekly_gold", "uses_probability"),
+            *("uses_protection", "shows_weekly_gold", "shows_retired_gold", "uses_probability"),
         ),
     ),
     (_("Sampling"), ("uniform_share", "reserve_share", "reserve_problem_share")),
@@ -78,6 +78,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "uses_protection": _("Pause annotators on overwhelming evidence"),
             "uses_probability": _("Settle traces by probability"),
             "shows_weekly_gold": _("Show annotators their weekly gold score"),
+            "shows_retired_gold": _("Explain retired gold"),
             "uniform_share": _("Share of uniform samples"),
             "reserve_share": _("Share of work from the held-out set"),
             "reserve_problem_share": _("Share of problems in the held-out set"),
@@ -106,6 +107,9 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
                 " Takes effect when there is enough gold."
             ),
             "shows_weekly_gold": _("Only for weeks with at least five gold traces. The traces are not revealed."),
+            "shows_retired_gold": _(
+                "Annotators see the answer to a hidden gold trace after it was retired and they can no longer edit it."
+            ),
             "uniform_share": _("Keeps estimates unbiased when active selection is used."),
             "open_limit": _("Includes the next trace, which is reserved in advance. At least 2 avoids waiting."),
             "traces_per_day": _("Leave empty for no limit. Days are in UTC; skipped and expired traces do not count."),

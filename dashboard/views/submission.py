@@ -1,6 +1,6 @@
 """One submission beside the others of its trace, and requesting a correction from its annotator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from formats import integers
 from labeling import assignments
 from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview, Submission
 from labeling.models.assignment import AssignmentState, FinishReason
+from labeling.projects import rating_rules
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -58,7 +59,7 @@ def load_submission(assignment: Assignment, actor: Membership, revision: int | N
         "name": rater_names.get_display_name(assignment.rater, actor),
         "submission": submission,
         "revisions": list(submissions),
-        "steps": _load_steps(assignment, submission.revision, others),
+        "steps": _load_steps(assignment, submission.revision, others, rating_rules.kind_names(actor.project)),
         "others": others,
         "request": CorrectionRequest.objects.filter(assignment=assignment).order_by("-pk").first(),
         "majority": describe_majority(assignment.trace, everyone),
@@ -66,7 +67,9 @@ def load_submission(assignment: Assignment, actor: Membership, revision: int | N
     }
 
 
-def _load_steps(assignment: Assignment, revision: int, others: Sequence[RaterOpinions]) -> list[SubmissionStep]:
+def _load_steps(
+    assignment: Assignment, revision: int, others: Sequence[RaterOpinions], kinds: Mapping[str, str]
+) -> list[SubmissionStep]:
     rows = StepReview.objects.filter(assignment=assignment, revision=revision).select_related("step")
     reviews = {review.step.position: review for review in rows}
     judgments = {
@@ -76,7 +79,7 @@ def _load_steps(assignment: Assignment, revision: int, others: Sequence[RaterOpi
     return [
         SubmissionStep(
             step=step,
-            opinion=build_step_opinion(judgments.get((step.position, 0)), reviews.get(step.position)),
+            opinion=build_step_opinion(judgments.get((step.position, 0)), reviews.get(step.position), kinds),
             alternatives=[
                 (text, judgment.rating if judgment else None)
                 for text in step.texts[1:]

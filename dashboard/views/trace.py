@@ -22,6 +22,7 @@ from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.event_labels import TraceEvent
 from dashboard.render import project_page
 from dashboard.views.gold import MakeGoldForm, get_consensus_answer
+from dashboard.views.messages import load_questions
 from events.models import Event
 from labeling import gold_sets, queue, step_numbers
 from labeling.models import Assignment, Consensus, Gold, OptionPart, QueueEntry, Settlement, Trace
@@ -194,6 +195,7 @@ def _render_trace(
         steps=trace_steps.load_steps(trace, trace_state.consensus),
         readings=readings,
         majority=rater_opinions.describe_majority(trace, readings),
+        questions=load_questions(trace, actor),
         history=_load_history(trace, readings, actor, numbers),
         may_make_gold=roles.membership_may(actor, Action.MAKE_GOLD),
         may_withdraw=roles.membership_may(actor, Action.BRING_IN) and trace.withdrawn_at is None,

@@ -1,4 +1,4 @@
-"""Generate two traces for each of several problems, with alternatives to some of the errors. Pure."""
+"""Generate two traces for each of several problems, half of them with alternatives to every step. Pure."""
 
 import itertools
 import re
@@ -17,14 +17,16 @@ FAMILIES: tuple[ProblemFamily, ...] = (
     *word_problems.FAMILIES,
 )
 PROBLEMS_PER_FAMILY = 2
-ALTERNATIVES_SHARE = 0.5  # of the traces with an error
-MAX_ALTERNATIVES = 4
+ALTERNATIVES_SHARE = 0.5  # of all traces
+ALTERNATIVES = (2, 3, 4)  # of each step of such a trace
 RESULT = re.compile(r"= (-?\d+)\$[^$\d]*$")
 FILLERS = (
     "Let me read the problem once more before I continue.",
     "I will continue from here step by step.",
     "It is worth keeping in mind what the problem asks for.",
     "So far everything fits together.",
+    "There may be several ways from here; I take the most direct one.",
+    "I will write the next part down carefully.",
 )
 
 
@@ -54,7 +56,9 @@ def _generate_pair(family: ProblemFamily, words: tuple[object, ...]) -> Iterator
     one, other = chance.sample(slips, 2)
     plan = chance.choices([("", ""), ("", one), (one, other)], weights=[20, 50, 30])[0]
     first, second = _derive(family, words, plan[0], 0), _derive(family, words, plan[1], 1)
-    if first.steps == second.steps:  # same wording: make a slip in the second
+    if [step.text for step in first.steps] == [
+        step.text for step in second.steps
+    ]:  # same wording: make a slip in the second
         second = _derive(family, words, one, 1)
     yield first
     yield second
@@ -74,15 +78,12 @@ def _derive(
     family: ProblemFamily, words: tuple[object, ...], slip: str = "", telling: int = 0
 ) -> generated_content.GeneratedTrace:
     path = _generate_trace(family, words, telling, slip)
+    alternatives = _Alternatives(family, words, telling, path)
     steps = [
-        generated_content.GeneratedStep((generated_content.GeneratedOption(text, truth),)) for text, truth in path.steps
+        generated_content.GeneratedStep((generated_content.GeneratedOption(text, truth), *alternatives.at(place)))
+        for place, (text, truth) in enumerate(path.steps)
     ]
-    kind = ""
-    if slip:
-        place, kind = path.offered[slip]
-        steps[place] = generated_content.GeneratedStep(
-            (*steps[place].options, *_alternatives(family, words, telling, path))
-        )
+    kind = path.offered[slip][1] if slip else ""
     return generated_content.GeneratedTrace(
         problem=path.problem,
         domain=family.domain,
@@ -96,35 +97,53 @@ def _derive(
     )
 
 
-def _alternatives(
-    family: ProblemFamily, words: tuple[object, ...], telling: int, path: Derivation
-) -> Iterator[generated_content.GeneratedOption]:
-    """Yield alternatives to the wrong step: the right step, a step without progress, other slips."""
-    chance = generated_content.seeded_random(*words, telling, path.slip, "alternatives")
-    if chance.random() > ALTERNATIVES_SHARE:
-        return
-    place = path.offered[path.slip][0]
-    right = _generate_trace(family, words, telling)
-    others = [
-        _generate_trace(family, words, telling, slip)
-        for slip, (at, _) in right.offered.items()
-        if at == place and slip != path.slip
-    ]
-    options = [
-        generated_content.GeneratedOption(*right.steps[place]),
-        generated_content.GeneratedOption(chance.choice(FILLERS), 0),
-    ]
-    options += [generated_content.GeneratedOption(*other.steps[place]) for other in others]
-    options += _miscounted(right.steps[place][0], besides=path.steps[place][0], by=chance.choice([-2, -1, 1, 2, 10]))
-    options = options[:MAX_ALTERNATIVES]
-    chance.shuffle(options)
-    yield from options
+class _Alternatives:
+    """The alternatives to the steps of a trace.
 
+    Either every step has some, or none has: alternatives only at the error would tell a rater where it is. All steps
+    of a trace have the same number of them, of the same kinds."""
 
-def _miscounted(text: str, *, besides: str, by: int) -> Iterator[generated_content.GeneratedOption]:
-    """Yield the right step with another number at the end of its equation, which makes it wrong."""
-    match = RESULT.search(text)
-    if match:
-        wrong = f"{text[: match.start(1)]}{int(match[1]) + by}{text[match.end(1) :]}"
-        if wrong != besides:
-            yield generated_content.GeneratedOption(wrong, -1)
+    def __init__(self, family: ProblemFamily, words: tuple[object, ...], telling: int, path: Derivation) -> None:
+        self.path = path
+        self.chance = generated_content.seeded_random(*words, telling, path.slip, "alternatives")
+        self.n = self.chance.choice(ALTERNATIVES) if self.chance.random() < ALTERNATIVES_SHARE else 0
+        self.right = _generate_trace(family, words, telling)
+        self.slipped = [_generate_trace(family, words, telling, slip) for slip in self.right.offered]
+        self.error = path.offered[path.slip][0] if path.slip else len(path.steps)
+
+    def at(self, place: int) -> list[generated_content.GeneratedOption]:
+        """Return other versions of the step, right and wrong, and at least one step without progress."""
+        if not self.n:
+            return []
+        fillers = self.chance.sample(FILLERS, self.n)
+        neutral = None if place > self.error else 0
+        versions = list(self._versions(place))[: self.n - 1]
+        options = versions + [generated_content.GeneratedOption(text, neutral) for text in fillers]
+        options = options[: self.n]
+        self.chance.shuffle(options)
+        return options
+
+    def _versions(self, place: int) -> Iterator[generated_content.GeneratedOption]:
+        own = self.path.steps[place][0]
+        if place > self.error:  # no step can be right or wrong by itself any more
+            yield from self._miscounted(own, besides={own}, rating=None)
+            return
+        right = self.right.steps[place]
+        if right[0] != own:
+            yield generated_content.GeneratedOption(*right)
+        slips = {path.steps[place][0] for path in self.slipped if path.offered[path.slip][0] == place}
+        for text in sorted(slips - {own, right[0]}):
+            yield generated_content.GeneratedOption(text, -1)
+        yield from self._miscounted(right[0], besides={own, *slips}, rating=-1)
+
+    def _miscounted(
+        self, text: str, *, besides: set[str], rating: int | None
+    ) -> Iterator[generated_content.GeneratedOption]:
+        """Yield the step with other numbers at the end of its equation, which makes a right step wrong."""
+        match = RESULT.search(text)
+        if match is None:
+            return
+        for by in self.chance.sample([-2, -1, 1, 2, 10], 3):
+            changed = f"{text[: match.start(1)]}{int(match[1]) + by}{text[match.end(1) :]}"
+            if changed not in besides:
+                yield generated_content.GeneratedOption(changed, rating)

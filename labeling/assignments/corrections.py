@@ -15,8 +15,8 @@ import rawsql
 from accounts.models import User
 from labeling.assignments import edits
 from labeling.assignments.answer_sheet import IncomingEdit
-from labeling.assignments.errors import CorrectionRefused
-from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview
+from labeling.assignments.errors import CorrectionRefused, UnseenRatings
+from labeling.models import Assignment, CorrectionRequest, Judgment, RatingEdit, StepReview
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.models.project import ProjectState
 
@@ -47,12 +47,14 @@ def discard_correction(
     rater_id: int,
     client: str = "",
     writes: Sequence[IncomingEdit] = (),
+    seen: int | None = None,
     now: dt.datetime,
     by: User | None,
 ) -> Assignment:
     """Cancel a correction, so that the last submission remains as it is. Repeating the call changes nothing.
 
-    The history keeps all edits, also those that came with this message.
+    The history keeps all edits, also those that came with this message. `seen` is the version that the page shows:
+    raises UnseenRatings if another client has changed the correction since.
     """
     if writes:
         edits.record_edits(assignment_id=assignment_id, rater_id=rater_id, client=client, writes=writes, now=now)
@@ -60,6 +62,9 @@ def discard_correction(
         assignment = edits.lock_assignment(assignment_id=assignment_id, rater_id=rater_id)
         if assignment.reopened_at is None:
             return assignment
+        unseen = RatingEdit.objects.filter(assignment=assignment, revision=assignment.revision, was_applied=True)
+        if seen is not None and unseen.filter(version__gt=seen).exclude(client=client).exists():
+            raise UnseenRatings
         drafts = StepReview.objects.filter(assignment=assignment, revision=assignment.revision)
         Judgment.objects.filter(turn__in=drafts).delete()
         drafts.delete()

@@ -22,6 +22,7 @@ from labeling.models.assignment import OPEN_STATES, AssignmentState
 class RecordedBatch(NamedTuple):
     """The answer to a batch. All of its edits are in the history now."""
 
+    version_before: int  # other clients' edits up to it are not part of the batch
     version: int
     state: AssignmentState
     revision: int
@@ -78,6 +79,7 @@ def _record(sheet: AnswerSheet, batch: EditBatch, now: dt.datetime) -> RecordedB
     if version > facts.version:
         ends_at = queue.renewed_lease_end(facts.state, facts.lease_seconds, ends_at, now)
     return RecordedBatch(
+        version_before=facts.version,
         version=version,
         state=AssignmentState.OPENED if is_open else AssignmentState(facts.state),
         revision=facts.revision,

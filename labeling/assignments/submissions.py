@@ -316,7 +316,8 @@ def skip_trace(
 ) -> None:
     """Record the remaining edits and return the trace to the queue, up to the daily limit of the project.
 
-    Raises an AssignmentError. If the skip is refused, the edits are recorded all the same: the rater goes on with them.
+    A trace that is in the queue again needs no skip: repeating the call changes nothing. Raises an AssignmentError. If
+    the skip is refused, the edits are recorded all the same: the rater continues with them.
     """
     ended_reason = _SKIP_PREFIX + validate_reason(reason)
     if writes:
@@ -327,6 +328,8 @@ def skip_trace(
         assignment = Assignment.objects.select_related("project").filter(pk=assignment_id, rater_id=rater_id).first()
         if rater is None or assignment is None:
             raise AssignmentUnknown
+        if assignment.state in (AssignmentState.RELEASED, AssignmentState.LAPSED):
+            return
         if assignment.state not in OPEN_STATES:
             raise AssignmentNotOpen
         if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):

@@ -77,8 +77,13 @@ class Project(models.Model):
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 
+    # The short rules and kinds of errors on the work page; empty: those for math (`labeling.projects.rating_rules`).
+    rating_rules = models.JSONField(default=dict, blank=True)
+
     # Whether raters see their weekly results on hidden gold, without the traces.
     shows_weekly_gold = models.BooleanField(default=False)
+    # Whether raters see the answer to hidden gold after it was retired.
+    shows_retired_gold = models.BooleanField(default=False)
 
     # Raters from a crowd platform: the URL parameters of the invitation with their ids, and the completion URLs and
     # codes. Empty ones are not shown.

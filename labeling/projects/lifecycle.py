@@ -68,7 +68,7 @@ CHANGEABLE_SETTINGS = frozenset(
     | {"screening_pass_share", "uses_probability", "uses_protection"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
-    | {"shows_weekly_gold"}
+    | {"shows_weekly_gold", "shows_retired_gold", "rating_rules"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
     | {"completion_url", "completion_code", "screened_out_url", "screened_out_code"}
 )

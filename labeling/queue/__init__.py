@@ -37,6 +37,7 @@ from labeling.queue.lane_entries import (
 )
 from labeling.queue.leases import (
     acknowledge_reclaim,
+    keep_assignment,
     lapse_expired_leases,
     open_assignment,
     reclaim_assignment,

@@ -123,6 +123,17 @@ def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> A
     return assignment
 
 
+def keep_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> dt.datetime | None:
+    """Renew the lease of an open trace for a rater who has not rated for a while. Return its end, or None if the trace
+    is not open."""
+    opened = Assignment.objects.opened().filter(pk=assignment_id, rater_id=rater_id, lease_ends_at__gt=now)
+    seconds = opened.values_list("project__lease_seconds", flat=True).first()
+    if seconds is None:
+        return None
+    ends_at = now + dt.timedelta(seconds=seconds)
+    return ends_at if opened.update(lease_ends_at=ends_at) else None
+
+
 def release_assignment(*, assignment_id: int, now: dt.datetime, reason: str, by: User | None) -> bool:
     """Return a trace to the queue. Return False if the assignment is not open."""
     return bool(_release(Assignment.objects.filter(pk=assignment_id), now, reason, by))

@@ -19,6 +19,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("no signals", "events/apps.py::import"): "creates the append-only triggers after each migration",
     ("no signals", "labeling/apps.py::import"): "sets the fill factors of tables, which no model can state",
     (_TIME, "accounts/users.py::save_work_keys"): "a preference has no time",
+    (_TIME, "accounts/users.py::save_break_minutes"): "a preference has no time",
     (_TIME, "events/append_only.py"): "creates triggers, not rows",
     (_KEYWORDS, "events/audit_log.py::log_events"): "the events are its one subject",
     (_TIME, "jobs/runner.py::run_job"): "runs for hours, so it takes a clock",

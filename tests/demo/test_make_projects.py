@@ -97,7 +97,7 @@ def test_make_adds_hidden_gold(demo: make_projects.DemoProjects) -> None:
     for gold in golds:
         assert [entry.lane.arm for entry in gold.trace.queue_entries.all()] == ["gold"]
         has_error = gold.accepted_first_errors != [None]
-        assert gold.ratings.filter(rating=-1).exists() == has_error
+        assert gold.ratings.filter(rating=-1, option__position=0).exists() == has_error
 
 
 def give_consent_and_read_guideline(rater: Rater, now: dt.datetime) -> None:

@@ -146,6 +146,8 @@ class FaultInjector:
             self.until_next = self.chance.randint(self.every // 2, self.every)
 
     def end_faults(self) -> None:
+        if self.end_fault == self._nothing:
+            return
         self.end_fault()
         self.end_fault = self._nothing
         self.until_next = self.every

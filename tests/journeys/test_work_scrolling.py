@@ -6,40 +6,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from bench.lit_step import MOVES, SIZES
 from labeling.models import Option, Project, Step
 from tests.journeys.conftest import Visit
 from tests.journeys.test_work import RaterDay, eventually, press, ratings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SIZES = [(1440, 900), (911, 512), (720, 450), (844, 390), (390, 844)]  # 911 x 512 is 1366 x 768 at 150 %
-
-# Press keys one after the other, and return the moves after which the lit step was not where it can be read. A step
-# that is taller than the free area must start at its top.
-MOVES = """async ([keys, pause]) => {
-  const frames = async (n) => { while (n--) await new Promise(requestAnimationFrame); };
-  const found = () => {
-    const row = document.querySelector('.step.is-now');
-    if (!row) return null;
-    const place = (name) => document.querySelector(name).getBoundingClientRect();
-    const isSticky = getComputedStyle(document.querySelector('.problem')).position === 'sticky';
-    const top = place(isSticky ? '.problem' : '.top').bottom;
-    const bottom = place('.dock').top;
-    const rect = row.getBoundingClientRect();
-    const fits = rect.height <= bottom - top;
-    const isInside = rect.top > top - 2 && rect.bottom < bottom + 2;
-    const isRight = fits ? isInside : Math.abs(rect.top - top) < 3;
-    return isRight ? null : [row.id, rect.top, rect.bottom, top, bottom];
-  };
-  const wrong = [found()].filter(Boolean);
-  for (const key of keys) {
-    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
-    await new Promise((done) => setTimeout(done, pause));
-    await frames(4);
-    if (found()) wrong.push(found());
-  }
-  return wrong;
-}"""
 
 
 def tall_trace(project: Project) -> None:

@@ -7,7 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from events.models import Event
-from people import member_messages, members, roles
+from labeling.models import Trace
+from people import conversations, member_messages, members, roles
 from people.models import MemberMessage, Role
 from tests import factories
 from tests.concurrency import run_at_once
@@ -145,3 +146,43 @@ def test_concurrent_replies_are_saved_once(cast: Personas, now: dt.datetime) -> 
     )
     assert sorted(map(str, answers)) == ["False", "True"]
     assert [what for what, _ in events()].count("message.answered") == 1
+
+
+# --- questions about a trace
+
+
+def ask(cast: Personas, trace: Trace, now: dt.datetime, step: int | None = 1) -> MemberMessage:
+    return member_messages.ask_leads(
+        membership=cast.membership(cast.annotator), trace=trace, step=step, text="Why?", by=cast.annotator, now=now
+    )
+
+
+def test_answer_about_the_same_step_closes_the_question(cast: Personas, now: dt.datetime) -> None:
+    trace = factories.make_trace(cast.project, ["One.", "Two."])
+    question, other = ask(cast, trace, now), ask(cast, trace, now, step=0)
+    membership = cast.membership(cast.annotator)
+    answer = member_messages.send_message(
+        membership=membership, trace=trace, step=1, text="Because.", by=cast.lead, now=now + LATER
+    )
+    assert list(MemberMessage.objects.open_questions(cast.project.pk)) == [other]
+    assert list(MemberMessage.objects.unread_by(cast.annotator)) == [answer]  # own questions are no news
+    first, second = conversations.list_conversations(trace)
+    assert [first.number, second.number] == [1, 2]
+    assert (first.is_open, first.has_news, second.is_open, second.has_news) == (True, False, False, True)
+    assert second.messages == [question, answer]
+    assert conversations.list_conversations(trace, user_id=cast.lead.pk) == []
+    assert member_messages.mark_questions_read(membership=membership, by=cast.lead, now=now) == 1
+
+
+def test_only_the_member_asks_and_not_without_end(cast: Personas, now: dt.datetime) -> None:
+    trace = factories.make_trace(cast.project)
+    theirs = cast.membership(cast.annotator)
+    with pytest.raises(roles.NotAllowed):
+        member_messages.ask_leads(membership=theirs, trace=trace, step=0, text="x", by=cast.lead, now=now)
+    elsewhere = factories.make_trace(factories.make_project())
+    with pytest.raises(roles.NotAllowed):
+        ask(cast, elsewhere, now)
+    for _ in range(member_messages.MAX_OPEN_QUESTIONS):
+        ask(cast, trace, now, step=None)
+    with pytest.raises(member_messages.QuestionRefused):
+        ask(cast, trace, now)

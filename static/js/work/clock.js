@@ -8,6 +8,7 @@ export class ActiveClock {
   #since = null;
   #touchedAt = -Infinity;
   #counted = 0;
+  #total = 0;
 
   constructor({ now = () => performance.now(), visible = () => document.visibilityState === "visible" } = {}) {
     this.now = now;
@@ -51,10 +52,18 @@ export class ActiveClock {
     return Math.max(0, whole);
   }
 
+  // Return the active milliseconds since the page was opened.
+  total() {
+    this.#settle();
+    return this.#total;
+  }
+
   #settle() {
     if (this.#since === null) return;
     const end = Math.min(this.now(), this.#touchedAt + IDLE_AFTER);
-    this.#counted += Math.max(0, end - this.#since);
+    const active = Math.max(0, end - this.#since);
+    this.#counted += active;
+    this.#total += active;
     this.#since = Math.max(this.#since, end);
   }
 }

@@ -1,5 +1,6 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
+import { loadLater, withPanel } from "./later.js";
 import { bindNavigation, explain, goToUnrated, move } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
@@ -11,6 +12,9 @@ function actions(page) {
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
+    guide: () => withPanel(page, (panel) => panel.toggleGuide(page)),
+    ask: (isLit) => page.work && withPanel(page, (panel) => panel.askAbout(page, page.subject(isLit))),
+    close_panel: () => withPanel(page, (panel) => panel.closePanel()),
     help: () => document.getElementById("help").togglePopover(),
     fold: () => page.view.toggleProblem(), explain: () => explain(page),
     open_output: (isAll) => page.reader.perform("toggleOutput", isAll), go_to: () => page.reader.perform("goToStep"),
@@ -38,6 +42,7 @@ export function bindActions(page, remapped, mode) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=text], textarea, select")) return;
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
     const name = keys[event.key] ?? keys[event.key.toLowerCase()]; // ignore Caps Lock
+    if (document.documentElement.hasAttribute("data-covered") && name !== "guide") return;
     if (!name || !isAllowed(event, mode) || scrolls(event.target, event.key)) return;
     event.preventDefault(); // also keeps the arrow keys from rating in a radio group
     if (page.isDeaf()) return;
@@ -76,5 +81,6 @@ export function bindActions(page, remapped, mode) {
     page.texts.saveExplanation(checked.closest(".errorbox"));
     checked = null;
   });
+  loadLater(page);
   addEventListener("pagehide", () => page.supply.releasePrefetched());
 }

@@ -6,20 +6,31 @@ import { clockTime, getString } from "./page_config.js";
 const cloneNote = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 const notices = document.getElementById("notices");
 
-export function showNotice(text, kind) {
+// `assignment`: the trace that the notice is about.
+export function showNotice(text, kind, assignment = "") {
   const notice = cloneNote("t-notice");
-  notice.dataset.notice = kind;
+  Object.assign(notice.dataset, { notice: kind, assignment });
   notice.querySelector("[data-slot=text]").textContent = text;
   notice.querySelector("button").addEventListener("click", () => notice.remove());
   notices.append(notice);
   return notice;
 }
 
+export function linkNotice(notice, href) {
+  Object.assign(notice.querySelector("a"), { href, hidden: false });
+}
+
+// Another tab or device has replaced a text that was written here.
+export function showReplacedText({ field, yours }, { number, assignment }) {
+  showNotice(getString(`replaced_${field}`, { number, text: yours }), "replaced", assignment);
+}
+
 export function showCorrection() {
   notices.replaceChildren(document.getElementById("t-correction").content.cloneNode(true));
 }
 
-// The trace was submitted in another tab or device. Without `edit` it cannot be edited.
+// The trace was submitted in another tab or device. Without `edit` it cannot be edited. The notice stays until another
+// trace is shown: the request for it may fail.
 export function showSubmitted(text, { assignment, url, edit, next }) {
   const note = cloneNote("t-submitted");
   note.dataset.assignment = assignment;
@@ -27,17 +38,14 @@ export function showSubmitted(text, { assignment, url, edit, next }) {
   note.querySelector("a").href = url;
   const [editButton, nextButton] = note.querySelectorAll("button");
   editButton.hidden = !edit;
-  for (const [button, act] of [[editButton, edit], [nextButton, next]]) {
-    button.addEventListener("click", () => {
-      note.remove();
-      act();
-    });
-  }
+  editButton.addEventListener("click", edit);
+  nextButton.addEventListener("click", next ?? (() => note.remove()));
   notices.append(note);
 }
 
 export function showLeaseEnd(moment) {
-  document.getElementById("lease").textContent = moment ? clockTime(moment) : "";
+  document.documentElement.dataset.leaseEnds = moment ?? "";
+  for (const slot of document.querySelectorAll("[data-lease]")) slot.textContent = moment ? clockTime(moment) : "–";
 }
 
 // The notices that belong to the trace shown before.

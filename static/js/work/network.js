@@ -74,6 +74,7 @@ export class Outbox extends EventTarget {
   #storing = Promise.resolve();
   #storingCount = 0; // items being written to the store
   #trouble = null; // state after a failed attempt
+  #attempted = new Set(); // items of endings that may have reached the server
 
   constructor(store, { client, urlOf }) {
     super();
@@ -87,7 +88,11 @@ export class Outbox extends EventTarget {
     this.state = "saved";
     this.clients = new Set([client]); // clients whose edits this page shows
     this.tabs = new BroadcastChannel(LOCK);
-    this.tabs.onmessage = ({ data }) => (data.changed ? this.#dispatchChange(data.changed) : this.#handleAnswer(data));
+    this.tabs.onmessage = ({ data }) => {
+      if (data.changed) this.#dispatchChange(data.changed);
+      else if (data.attempted) this.#attempted.add(data.attempted);
+      else this.#handleAnswer(data);
+    };
     addEventListener("online", () => this.sendNow());
     addEventListener("pageshow", () => this.sendNow());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.sendNow());
@@ -115,6 +120,7 @@ export class Outbox extends EventTarget {
   // The ending says what the page shows: the server refuses it if the submission would be another one.
   enqueueEnding(work, verb, body) {
     const { assignment, revision } = work.trace;
+    work.confirmed = work.snapshot();
     const promise = { seen: this.shownVersions.get(assignment) ?? 0, ...work.promise() };
     return this.enqueue(assignment, { verb, body: { ...body, revision, promise } });
   }
@@ -130,11 +136,11 @@ export class Outbox extends EventTarget {
     this.shownVersions.set(assignment, Math.max(version, this.shownVersions.get(assignment) ?? 0));
   }
 
-  // After own edits the version is one higher. If it is higher still, another tab or device has edited the trace.
-  #noteAnswer(assignment, version) {
+  // Return whether another tab or device has edited the trace before the edits that are answered.
+  #noteAnswer(assignment, { version, version_before: before }) {
     const shown = this.shownVersions.get(assignment) ?? 0;
     this.versions.set(assignment, Math.max(version, this.versions.get(assignment) ?? 0));
-    if (version > shown + 1) return true;
+    if (before > shown) return true;
     this.shownVersions.set(assignment, Math.max(version, shown));
     return false;
   }
@@ -151,13 +157,18 @@ export class Outbox extends EventTarget {
     return (await this.store.all()).filter((item) => item.assignment === assignment && !item.verb);
   }
 
-  // Take back an ending that has not been sent. Return whether there was one.
+  // Take back an ending that the server does not have. Return "withdrawn", "sent", or "unclear" if it was sent, and the
+  // server answers neither that nor the question whether it has it.
   async withdrawEnding(assignment) {
     const withdraw = async () => {
       await this.whenStored();
       const endings = (await this.store.all()).filter((item) => item.assignment === assignment && item.verb);
+      if (endings.some((item) => this.#attempted.has(item.id))) {
+        const content = await get(this.urlOf(assignment, "content")).catch(() => null);
+        if (!content || content.is_submitted) return content ? "sent" : "unclear";
+      }
       await this.store.drop(endings.map((item) => item.id));
-      return endings.length > 0;
+      return endings.length ? "withdrawn" : "sent";
     };
     return navigator.locks ? navigator.locks.request(LOCK, withdraw) : withdraw();
   }
@@ -219,6 +230,7 @@ export class Outbox extends EventTarget {
     const writes = batch.filter((item) => !item.verb);
     this.#sentAt = performance.now();
     const body = { client, writes: writes.map(({ id, assignment, client: _, ...write }) => write), ...ending?.body };
+    if (ending) this.#noteAttempt(ending.id);
     const { assignment } = group[0];
     const verb = ending?.verb ?? "record";
     const answer = await this.#post(assignment, verb, body, batch);
@@ -227,6 +239,13 @@ export class Outbox extends EventTarget {
       this.tabs.postMessage({ changed: assignment });
     }
     await this.store.drop(batch.map((item) => item.id));
+  }
+
+  // A page without a network sends nothing.
+  #noteAttempt(id) {
+    if (!navigator.onLine) return;
+    this.#attempted.add(id);
+    this.tabs.postMessage({ attempted: id });
   }
 
   async #post(assignment, verb, body, items) {
@@ -247,7 +266,7 @@ export class Outbox extends EventTarget {
 
   #handleAnswer({ client, assignment, answer, writes, verb }) {
     if (!this.clients.has(client)) return;
-    const isBehind = answer.version !== undefined && this.#noteAnswer(assignment, answer.version);
+    const isBehind = answer.version !== undefined && this.#noteAnswer(assignment, answer);
     this.dispatchEvent(new CustomEvent("answer", { detail: { assignment, answer, writes, verb } }));
     if (isBehind || answer.is_late) this.#dispatchChange(assignment);
   }

@@ -55,17 +55,19 @@ export class TraceSupply {
   }
 
   // Compare a trace with the server's: another tab or device may have changed it. Take over everything but unsent edits,
-  // and return the ratings that differed; none are returned, and nothing is taken over, of another revision.
-  async compare(work) {
+  // and return what differed; nothing is returned, and nothing is taken over, of another revision, or if it `isLeft` by then:
+  // what was taken over must be shown.
+  async compare(work, isLeft) {
     const { assignment, revision } = work.trace;
     const { sequence } = this.outbox;
     const content = await get(this.urlOf(assignment, "content")).catch(() => null);
     if (!content || content.is_submitted || content.revision !== revision) return { content };
     const unsent = await this.outbox.unsentEdits(assignment);
+    if (isLeft()) return { content };
     const isOutdated = content.version < this.outbox.versions.get(assignment) || sequence !== this.outbox.sequence;
-    if (isOutdated) return this.compare(work); // an edit was made here in the meantime
+    if (isOutdated) return this.compare(work, isLeft); // an edit was made here in the meantime
     this.outbox.noteShown(assignment, content.version);
-    return { content, overruled: work.adopt(content, unsent) };
+    return { content, differences: work.adopt(content, unsent) };
   }
 
   // Called when half of the current trace is rated: early enough to be ready, and late enough not to hold it for long.

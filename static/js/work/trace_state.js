@@ -7,6 +7,8 @@ const toCell = ({ rating, flagged, category, reason }) => ({ rating, flagged: Bo
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class TraceState {
+  #explanations = new Map(); // of steps that were negative
+
   constructor(trace) {
     this.trace = trace;
     this.rule = trace.rule; // of the protocol, as labeling/projects/protocols.py defines it
@@ -95,12 +97,19 @@ export class TraceState {
     return { code, number };
   }
 
-  keepsPromise({ code, number }) {
-    return isSame(this.promise(), { code, number });
+  // All that is stored of the trace, to compare.
+  snapshot() {
+    const texts = [this.comments, this.written].map((each) => [...each].filter(([, text]) => text).sort());
+    return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
+  // Kind of error and reason belong to a negative rating, and are there again if it returns.
   rate(stop, rating) {
-    return this.#change(stop, { rating }, "rate");
+    const key = cellKey(stop.step, stop.option);
+    const { category, reason } = this.cell(stop.step, stop.option);
+    if (category || reason) this.#explanations.set(key, { category, reason });
+    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "" };
+    return this.#change(stop, { ...explanation, rating }, "rate");
   }
 
   toggleUnsure(stop) {
@@ -165,24 +174,30 @@ export class TraceState {
     this.undone = this.undone.filter(({ kind, stop }) => kind !== "rate" || cellKey(stop.step, stop.option) !== cellKey(step, option));
   }
 
-  // Take over the trace as the server has it, except for `unsent` edits. Return the ratings that differed from those here.
+  // Take over the trace as the server has it, except for `unsent` edits. Return the ratings and texts of this page that
+  // were replaced.
   adopt(trace, unsent) {
     const server = new TraceState(trace);
     const kept = new Set(unsent.map(({ kind, step, option }) => (option == null ? `${kind}.${step}` : cellKey(step, option))));
-    const overruled = [];
+    const differences = { ratings: [], texts: [] };
+    const noteText = (field, step, yours, current) => yours && yours !== current && differences.texts.push({ field, step, yours });
     for (const key of new Set([...this.cells.keys(), ...server.cells.keys()])) {
       const [step, option] = key.split(".").map(Number);
       const [yours, current] = [this.cell(step, option), server.cell(step, option)];
       if (kept.has(key) || isSame(toCell(yours), toCell(current))) continue;
       this.applyServerCell(step, option, current);
-      if (yours.rating !== null && yours.rating !== current.rating) overruled.push({ step, option, current, yours });
+      if (yours.rating !== null && yours.rating !== current.rating) differences.ratings.push({ step, option, current, yours });
+      noteText("reason", step, yours.reason, current.reason);
     }
     for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written]]) {
       for (const step of new Set([...mine.keys(), ...theirs.keys()])) {
-        if (!kept.has(`${kind}.${step}`)) mine.set(step, theirs.get(step) ?? "");
+        const [yours, current] = [mine.get(step) ?? "", theirs.get(step) ?? ""];
+        if (kept.has(`${kind}.${step}`) || yours === current) continue;
+        mine.set(step, current);
+        noteText(kind, step, yours, current);
       }
     }
-    return overruled;
+    return differences;
   }
 
   #change(stop, change, kind) {

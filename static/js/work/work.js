@@ -1,17 +1,15 @@
 // The work page: one keystroke per rating, and the next trace appears without waiting for the network.
 
-import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
-import { Announcer } from "./announcer.js";
-import { Dock } from "./dock.js";
-import { Drafts, TextEdits } from "./drafts.js";
+import { Announcer, Dock } from "./dock.js";
+import { Drafts, TextEdits, closePrompt, promptText } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
-import { MessagePanel, clearNotices, showCorrection, showLeaseEnd, showLostRating, showNotice, showSubmitted } from "./messages.js";
+import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, showLostRating, showNotice, showReplacedText, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
-import { ReaderLoader } from "./reader_loader.js";
+import { ReaderLoader } from "./navigation.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -182,6 +180,8 @@ class WorkPage {
   #showNothing(error) {
     if (error.answer?.gate) return goWhenSaved(this.outbox, config.urls.enter);
     this.view = this.work = this.current = this.supply.current = null;
+    this.dock.setDead(true);
+    clearNotices();
     const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
     const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
@@ -195,7 +195,7 @@ class WorkPage {
     this.view.paint(this.current);
     this.reader.paint();
     this.announcer.tell(this.work, this.view, this.current);
-    this.dock.paint(this.work, this.current, this.#subject()?.step);
+    this.dock.paint(this.work, this.current, this.subject()?.step);
   }
 
   enqueue(write) {
@@ -256,12 +256,12 @@ class WorkPage {
 
   // The step that "unsure" and "comment" mean: the one just rated, unless the annotator has chosen another since. With
   // Shift they mean the lit step.
-  #subject(isLit = false) {
+  subject(isLit = false) {
     return (isLit ? this.current : null) ?? this.#rated ?? this.current;
   }
 
   toggleUnsure({ isLit = false } = {}) {
-    const stop = this.#subject(isLit);
+    const stop = this.subject(isLit);
     if (!stop || !this.isOpen()) return;
     this.enqueue(this.work.toggleUnsure(stop));
     this.paint();
@@ -283,7 +283,7 @@ class WorkPage {
   }
 
   comment({ isLit = false } = {}) {
-    const subject = this.#subject(isLit);
+    const subject = this.subject(isLit);
     if (subject) this.texts.comment(subject.step);
   }
 
@@ -348,17 +348,28 @@ class WorkPage {
 
   async #undoSubmit() {
     const last = this.#lastSubmit;
-    if (!last || performance.now() - last.at > UNDO_SUBMIT_MS) return this.dock.showToast(getString("nothing_to_undo"));
+    const isOver = !last || performance.now() - last.at > UNDO_SUBMIT_MS;
+    return isOver ? this.dock.showToast(getString("nothing_to_undo")) : this.#takeBack(last);
+  }
+
+  // Show the trace again as if it had not been submitted, or correct it if the server has the submission.
+  async #takeBack(last) {
+    const { assignment, view } = last;
     this.#lastSubmit = null;
-    if (!(await this.outbox.withdrawEnding(last.assignment))) return this.editSubmission(last.assignment);
-    this.#left.delete(last.assignment);
-    this.supply.unmarkLeft(last.assignment, last.view.work.trace.revision);
-    return this.#showInstead(last.view);
+    const ending = await this.outbox.withdrawEnding(assignment);
+    if (ending === "unclear") this.#lastSubmit = last;
+    if (ending === "unclear") return showNotice(getString("offline"), "refused", assignment);
+    this.#left.delete(assignment);
+    if (ending === "sent") return this.editSubmission(assignment);
+    this.supply.unmarkLeft(assignment, view.work.trace.revision);
+    this.#showInstead(view);
+    return this.#sync();
   }
 
   // Correct a submission here; afterwards the trace comes back that was open.
   async editSubmission(assignment = tabMemory.read("last-submit")) {
-    if (this.#isLeaving || this.#left.has(assignment)) return undefined;
+    if (this.#isLeaving) return undefined;
+    if (this.#left.has(assignment)) return this.#lastSubmit?.assignment === assignment ? this.#takeBack(this.#lastSubmit) : undefined;
     const isHere = assignment === this.work?.trace.assignment && !this.#isSubmittedElsewhere;
     if (!assignment || isHere) return this.dock.showToast(getString("nothing_to_edit"));
     try {
@@ -391,27 +402,25 @@ class WorkPage {
     else if (RECLAIMED_STATES.has(answer.state)) this.#showReclaimed();
   }
 
-  // Compare a trace with the server: another tab or device may have rated or submitted it. Returns how many ratings
-  // differed, or null if the server did not answer.
-  async #sync(view = this.view) {
-    if (!view) return null;
-    const { content, overruled } = await this.supply.compare(view.work);
-    const isShown = view === this.view && this.isOpen();
-    if (!content || (view === this.view && !isShown)) return null;
-    if (content.is_submitted) {
-      if (isShown) this.#showSubmitted(content);
-      return null;
+  // Compare a trace with the server: another tab or device may have rated or submitted it. Returns whether the page
+  // shows the trace as it is now.
+  async #sync(view = this.view, isLeft = () => view !== this.view || !this.isOpen()) {
+    if (!view) return false;
+    const { content, differences } = await this.supply.compare(view.work, isLeft);
+    if (!content || isLeft()) return false;
+    const isShown = view === this.view;
+    if (content.is_submitted || !differences) {
+      if (isShown && content.is_submitted) this.#showSubmitted(content);
+      else if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
+      return false;
     }
-    if (!overruled) {
-      if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
-      return null;
-    }
-    for (const each of overruled) this.#showLost(view, each);
+    for (const each of differences.ratings) this.#showLost(view, each);
+    for (const each of differences.texts) showReplacedText(each, { number: view.numberOf(each.step), assignment: content.assignment });
     if (isShown) {
       this.view.fillErrorBoxes();
       this.paint();
     }
-    return overruled.length;
+    return true;
   }
 
   // Another tab or device has submitted this trace.
@@ -440,7 +449,7 @@ class WorkPage {
   // Nothing is submitted, skipped or given up that the annotator did not mean: the trace comes back, with the reason.
   async #handleRefusal({ assignment, error, items }) {
     const ending = items.find((item) => item.verb);
-    if (!ending) return showNotice(error.message, "refused");
+    if (!ending) return showNotice(error.message, "refused", assignment);
     await this.#arriving?.catch(() => {}); // else the next trace would replace the one that comes back
     const view = this.#left.get(assignment);
     this.#left.delete(assignment);
@@ -450,13 +459,12 @@ class WorkPage {
     else if (ending.verb === "skip") config.skips_left += 1;
     if (this.view === view) this.#isLeaving = false;
     if (error.answer.code === "already_submitted") {
-      if (this.view === view) return this.#sync();
-      const url = urlOf(assignment, "submitted_one");
-      return showSubmitted(error.message, { assignment, url, edit: () => this.editSubmission(assignment), next: () => {} });
+      const note = { assignment, url: urlOf(assignment, "submitted_one"), edit: () => this.editSubmission(assignment) };
+      return this.view === view ? this.#sync() : showSubmitted(error.message, note);
     }
-    const overruled = view ? await this.#sync(view) : null;
-    const isKnown = error.answer.code === "unseen_ratings" && overruled === 0 && !ending.body.is_repeat;
-    if (isKnown && view.work.keepsPromise(ending.body.promise)) return this.#repeatEnding(view, ending);
+    const isCurrent = view ? await this.#sync(view, () => view === this.view && !this.isOpen()) : false;
+    const isSame = isCurrent && view.work.snapshot() === view.work.confirmed;
+    if (isSame && error.answer.code === "unseen_ratings" && !ending.body.is_repeat) return this.#repeatEnding(view, ending);
     return this.#bringBack(assignment, view, error.message);
   }
 
@@ -470,19 +478,15 @@ class WorkPage {
 
   #bringBack(assignment, view, message) {
     const isElsewhere = view !== this.view;
-    const notice = showNotice(message, "refused");
-    if (!view) {
-      const link = notice.querySelector("a");
-      link.href = `?assignment=${assignment}`;
-      link.hidden = false;
-    } else if (!isElsewhere) this.paint();
+    const notice = showNotice(message, "refused", assignment);
+    if (!view) linkNotice(notice, `?assignment=${assignment}`);
+    else if (!isElsewhere) this.paint();
     else if (this.#hasChanged && this.work) this.#waiting.push(view);
     else {
       this.#showInstead(view);
       this.#sync();
     }
   }
-
 }
 
 // A page from the browser's history may show a trace as it once was.

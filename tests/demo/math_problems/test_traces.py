@@ -79,6 +79,26 @@ def test_error_differs_from_the_right_step() -> None:
             assert len(options) == 1 or any(option.rating == 1 for option in options[1:])
 
 
+def test_alternatives_do_not_tell_where_the_error_is() -> None:
+    with_some = [trace for trace in EVERY if len(trace.steps[0].options) > 1]
+    shares = [
+        sum((len(trace.steps[0].options) > 1) for trace in traces) / len(traces)
+        for traces in (
+            [trace for trace in EVERY if trace.first_error is None],
+            [trace for trace in EVERY if trace.first_error is not None],
+        )
+    ]
+    assert all(0.35 < share < 0.65 for share in shares)
+    for trace in EVERY:
+        assert len({len(step.options) for step in trace.steps}) == 1
+        for place, step in enumerate(trace.steps):
+            assert len({option.text for option in step.options}) == len(step.options)
+            known = trace.first_error is None or place <= trace.first_error
+            assert all((option.rating is not None) == known for option in step.options)
+    before = [step for trace in with_some for step in trace.steps[: trace.first_error]]
+    assert sum(any(option.rating == -1 for option in step.options[1:]) for step in before) > 0.5 * len(before)
+
+
 def test_answers_are_graded_by_comparison() -> None:
     for trace in EVERY:
         assert trace.is_right == (trace.answer == trace.reference_answer)

@@ -78,6 +78,18 @@ def test_discarded_correction_leaves_the_submission_unchanged(client: WorkPageCl
     assert current_ratings(assignment, revision=2) == {(0, 0): 0, (1, 0): -1}
 
 
+def test_discard_is_refused_if_another_client_has_changed_the_correction(
+    client: WorkPageClient, now: dt.datetime
+) -> None:
+    seen = reopen(client, now).version
+    other = WorkPageClient(client.assignment, "other")
+    other.seen = seen
+    other.rate([-1])
+    with pytest.raises(assignments.UnseenRatings):
+        assignments.discard_correction(**client.place, seen=seen, now=now, by=None)
+    assert assignments.discard_correction(**client.place, seen=seen + 1, now=now, by=None).reopened_at is None
+
+
 def test_only_a_submission_can_be_reopened(now: dt.datetime) -> None:
     project = factories.make_project()
     open_one = WorkPageClient(factories.make_assignment(factories.make_rater(project), factories.make_trace(project)))

@@ -68,11 +68,17 @@ def test_skip_records_the_edits_that_come_with_it(is_refused: bool, rater: Rater
     assert assignment.state == ("opened" if is_refused else "released")
 
 
-def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
+def test_repeated_skip_changes_nothing(rater: Rater, now: dt.datetime) -> None:
     skipped = skip(rater, now)
+    skip(rater, now, skipped)
+    assert Event.objects.filter(what="assignment.skipped").count() == 1
+
+
+def test_skip_needs_an_open_assignment(rater: Rater, now: dt.datetime) -> None:
+    submitted = factories.make_submitted(rater, factories.make_trace(rater.project))
     with pytest.raises(assignments.AssignmentNotOpen):
-        skip(rater, now, skipped)
+        skip(rater, now, submitted)
     with pytest.raises(assignments.AssignmentUnknown):
         assignments.skip_trace(
-            assignment_id=skipped.pk, rater_id=factories.make_rater(rater.project).pk, reason="", now=now, by=None
+            assignment_id=submitted.pk, rater_id=factories.make_rater(rater.project).pk, reason="", now=now, by=None
         )

@@ -1,0 +1,70 @@
+// What a device shows and tells its person, read by tests/faults/devices.py. It is added before the page's own scripts.
+
+(() => {
+  const KEY = "told";
+  const log = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
+
+  // Everything that tells of a conflict: notices, ratings of another device, and a trace that came back.
+  const tell = (kind, assignment) => localStorage.setItem(KEY, JSON.stringify([...log(), [kind, Number(assignment)]]));
+  const noticeOf = (node) => node.closest?.("[data-notice]");
+  new MutationObserver((records) => {
+    for (const node of records.flatMap((record) => [...record.addedNodes])) {
+      if (noticeOf(node)?.dataset.assignment) tell(noticeOf(node).dataset.notice, noticeOf(node).dataset.assignment);
+      if (node.matches?.(".step__lost")) tell("lost", node.closest("[data-assignment]").dataset.assignment);
+    }
+  }).observe(document, { childList: true, subtree: true });
+
+  const cellOf = (row) => {
+    const checked = row.querySelector(".rate input:checked");
+    const comment = row.querySelector("[data-slot=comment]");
+    return {
+      rating: checked ? Number(checked.value) : null,
+      flagged: !row.querySelector("[data-slot=unsure]").hidden,
+      comment: comment.hidden ? "" : row.querySelector("[data-slot=comment-text]").textContent.slice(1, -1),
+      category: "",
+      reason: "",
+      written: "",
+    };
+  };
+
+  const shown = () => {
+    const trace = document.querySelector("#stage .trace");
+    const submit = document.getElementById("submit");
+    const cells = {};
+    for (const row of trace?.querySelectorAll(".step[data-stop]") ?? []) cells[row.dataset.stop] = cellOf(row);
+    for (const box of trace?.querySelectorAll(".errorbox") ?? []) {
+      const cell = cells[`${box.dataset.step}.0`];
+      cell.category = box.querySelector("[name^=category]:checked")?.value ?? "";
+      cell.reason = box.querySelector("[name=reason]").value;
+      cell.written = box.querySelector("[name=corrected]").value;
+    }
+    const ask = document.getElementById("ask");
+    const number = Number(/\d+/.exec(ask?.querySelector("label span").textContent)?.[0]);
+    const commented = document.querySelector(`.step[data-number="${number}"]`)?.dataset.stop;
+    // Leaving the trace saves a comment that is being written.
+    if (commented && !ask.hidden && ask.dataset.saved === "true") cells[commented].comment = ask.querySelector("textarea").value;
+    return {
+      ready: document.documentElement.dataset.ready ?? "",
+      assignment: trace && Number(trace.dataset.assignment),
+      isDead: trace !== null && document.querySelector(".dock")?.dataset.dead === "true",
+      isCorrection: document.querySelector("[data-correction]") !== null,
+      isLit: document.querySelector(".step.is-now") !== null,
+      canSubmit: trace !== null && submit?.getAttribute("aria-disabled") === "false",
+      code: submit?.dataset.state,
+      save: document.getElementById("save")?.dataset.state,
+      prompt: ask?.hidden === false,
+      boxes: [...(trace?.querySelectorAll(".errorbox") ?? [])].map((box) => Number(box.dataset.step)),
+      cells,
+    };
+  };
+
+  // Press a key, and return what was shown at that moment.
+  const press = (key, shiftKey = false) => {
+    const before = shown();
+    const target = document.activeElement?.matches("input[type=text], textarea") ? document.body : document.activeElement;
+    (target ?? document.body).dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
+    return before;
+  };
+
+  globalThis.device = { shown, press, log };
+})();
