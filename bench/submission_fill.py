@@ -61,9 +61,9 @@ _TRACES = (
     + "SELECT n, %s, %s, CAST(n AS text), '', 'pregenerated', %s, '', '', %s, '', '{}' FROM numbers"
 )
 _STEPS = (
-    "INSERT INTO labeling_step (id, trace_id, position, kind, is_rateable, separator) "
+    "INSERT INTO labeling_step (id, trace_id, position, kind, is_rateable, separator, agent) "
     + _NUMBERS
-    + "SELECT n, (n - 1) / %s + 1, (n - 1) %% %s, 'reasoning', true, '' FROM numbers"
+    + "SELECT n, (n - 1) / %s + 1, (n - 1) %% %s, 'reasoning', true, '', '' FROM numbers"
 )
 _OPTIONS = (
     "INSERT INTO labeling_option (id, step_id, position, origin, text) "
