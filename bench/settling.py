@@ -22,13 +22,13 @@ os.environ.setdefault("STEPMARK_LOG_LEVEL", "ERROR")
 django.setup()
 
 from bench import protection  # noqa: E402  needs the setup above
-from bench.protection import SimulatedProject, SimulatedRater  # noqa: E402
-from labeling.quality import redundancy  # noqa: E402
-from labeling.quality.redundancy import ResolutionCourse, WeighedVotes  # noqa: E402
-from labeling.quality.submitted_reports import RevisionReport  # noqa: E402
-from stats import first_error_dawid_skene, first_error_reports, rater_protection  # noqa: E402
-from stats.first_error_dawid_skene import FirstErrorFit  # noqa: E402
-from stats.first_error_reports import ReportArrays  # noqa: E402
+from bench.protection import SimulatedProject, SimulatedRater  # noqa: E402  as above
+from labeling.quality import redundancy  # noqa: E402  as above
+from labeling.quality.redundancy import ResolutionCourse, WeighedVotes  # noqa: E402  as above
+from labeling.quality.submitted_reports import RevisionReport  # noqa: E402  as above
+from stats import first_error_dawid_skene, first_error_reports, rater_protection  # noqa: E402  as above
+from stats.first_error_dawid_skene import FirstErrorFit  # noqa: E402  as above
+from stats.first_error_reports import ReportArrays  # noqa: E402  as above
 
 TRACES, OVERLAP, LIMIT, RATERS, GOLD, EVERY = 398, 2, 5, 8, 30, 5
 
