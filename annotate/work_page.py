@@ -213,6 +213,7 @@ def _panel_strings() -> dict[str, str]:
         "panel_guide": _("Rules and guideline"),
         "panel_questions": _("Questions to the leads"),
         "panel_offline": _("You're offline: this can't be loaded now."),
+        "reply_sent": _("Reply sent"),
         "question_sent": _("Question sent"),
         "question_unsent": _("Not sent: you're offline. Your text is kept."),
         "asked_open": _("Question: no answer yet"),

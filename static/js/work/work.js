@@ -59,7 +59,7 @@ class WorkPage {
     this.announcer = new Announcer();
     this.reader = new ReaderLoader(this);
     this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
-    this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
+    this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment), () => this.dock.showToast(getString("reply_sent")));
     this.current = null;
   }
 
