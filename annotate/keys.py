@@ -92,9 +92,11 @@ class KeysForm(forms.Form):
                 message = _("Enter one character, or one of: %(names)s.") % {"names": ", ".join(_NAMED_KEYS.values())}
                 self.add_error(action, forms.ValidationError(message, code="invalid_key"))
             elif key in keys.values():
-                _default, other = _ACTIONS[next(name for name, taken in keys.items() if taken == key)]
-                message = _("“%(key)s” is already used for “%(action)s”.") % {"key": key, "action": other}
-                self.add_error(action, forms.ValidationError(message, code="duplicate_key"))
+                first = next(name for name, taken in keys.items() if taken == key)
+                is_first_new = first in self.changed_data and action not in self.changed_data
+                wrong, other = (first, action) if is_first_new else (action, first)
+                message = _("“%(key)s” is already used for “%(action)s”.") % {"key": key, "action": _ACTIONS[other][1]}
+                self.add_error(wrong, forms.ValidationError(message, code="duplicate_key"))
             else:
                 keys[action] = key
         return {**keys, _MODE: mode}

@@ -7,7 +7,7 @@
 SELECT a.trace_id, a.purpose, p.protocol,
   EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
           JOIN labeling_optionpart c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),
-  (SELECT json_agg(json_build_array(s.position, s.kind, s.is_rateable, o.position, o.text))::text
+  (SELECT json_agg(json_build_array(s.position, s.kind, s.is_rateable, s.agent, o.position, o.text))::text
    FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id),
   a.id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, a.submitted_at,
   p.reveals_one_step_at_a_time, p.asks_error_category, p.asks_reason, p.asks_corrected_step,

@@ -155,6 +155,7 @@ def _save_strings() -> dict[str, Any]:
 def _reader_strings() -> dict[str, Any]:
     """Return what the tools for reading a trace and the announcements for screen readers say."""
     return {
+        "subagent": _("Subagent {name}"),
         "told_step": _("Step {number}"),
         "told_rating": _("{name}: {rating}."),
         "found": _("{number} of {total}"),
@@ -208,6 +209,7 @@ def _panel_strings() -> dict[str, str]:
         "panel_guide": _("Rules and guideline"),
         "panel_questions": _("Questions to the leads"),
         "panel_offline": _("You're offline: this can't be loaded now."),
+        "reply_sent": _("Reply sent"),
         "question_sent": _("Question sent"),
         "question_unsent": _("Not sent: you're offline. Your text is kept."),
         "asked_open": _("Question: no answer yet"),
@@ -279,9 +281,9 @@ def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:
 
 def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
     steps: dict[int, dict[str, Any]] = {}
-    for position, kind, is_rateable, option, text in sorted(rows, key=lambda row: (row[0], row[3])):
+    for position, kind, is_rateable, agent, option, text in sorted(rows, key=lambda row: (row[0], row[4])):
         step = steps.setdefault(
-            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "options": []}
+            position, {"position": position, "kind": kind, "is_rateable": is_rateable, "agent": agent, "options": []}
         )
         step["options"].append({"position": option, "text": text, "parts": []})
     return list(steps.values())

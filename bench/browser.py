@@ -25,13 +25,18 @@ from bench import submission_server
 from bench.harness import NOISY
 
 PROJECT = "bench"
+LONG_PROJECT = "bench-long"
+LONG_KEYS = "3jj3k31jj2"  # ratings and moves, repeated
+SLOWER = 4  # a quarter of the speed, for cheap laptops
 STEPS = 12
 SHORTEST = 16  # ms: Event Timing does not report shorter events
 SECONDS_PER_KEY = 70  # ms between presses, by a fast rater
 BARS = {
     "key_to_paint_ms_p95": 50,
     "submit_to_next_ms_p95": 100,
-    "first_load_kB": 350,
+    "long_key_to_paint_ms_p95": 50,
+    "slow_key_to_paint_ms_p95": 100,
+    "first_load_kB": 250,
     "first_load_requests": 35,
     "requests_before_rating": 28,
     "second_trace_kB": 15,
@@ -79,7 +84,7 @@ def measure_on_server(traces: int, folder: Path, environment: dict[str, str]) ->
         context.add_cookies([{"name": "sessionid", "value": session, "url": f"http://127.0.0.1:{server.port}"}])
         context.add_init_script(path=Path(__file__).with_suffix(".js"))
         try:
-            return {**measure_page_load(context), **measure_rating(context, traces)}
+            return {**measure_page_load(context), **measure_rating(context, traces), **measure_long_trace(context)}
         finally:
             browser.close()
 
@@ -120,8 +125,8 @@ def measure_page_load(context: BrowserContext) -> dict[str, float]:
     return {**first, "requests_before_rating": before, **second, "other_hosts": len(hosts) - 1}
 
 
-def _open(page: Page) -> None:
-    page.goto(f"/work/{PROJECT}/")
+def _open(page: Page, project: str = PROJECT) -> None:
+    page.goto(f"/work/{project}/")
     page.locator("html[data-ready] .step.is-now").wait_for()
 
 
@@ -145,6 +150,33 @@ def measure_rating(context: BrowserContext, traces: int) -> dict[str, float]:
         timings = page.evaluate("({ keys: bench.keys.splice(0), swaps: bench.swaps.splice(0) })")
         blocks.append((max(noise, page.evaluate("bench.calibrate()")), timings))
     return _figures(blocks[1:])  # the first block is a warm-up
+
+
+def measure_long_trace(context: BrowserContext) -> dict[str, float]:
+    """Rate an agent's trace of 500 entries with all outputs open, at full speed and slowed down."""
+    page = context.new_page()
+    _open(page, LONG_PROJECT)
+    page.locator(".map").wait_for()
+    page.keyboard.press("Shift+O")
+    page.wait_for_timeout(2000)
+    cdp = page.context.new_cdp_session(page)
+    figures = {}
+    for name, rate in (("long", 1), ("slow", SLOWER)):
+        cdp.send("Emulation.setCPUThrottlingRate", {"rate": rate})
+        blocks = []
+        for _ in range(8):
+            noise = page.evaluate("bench.calibrate()")
+            for key in LONG_KEYS:
+                page.keyboard.press(key)
+                page.wait_for_timeout(SECONDS_PER_KEY)
+            blocks.append((noise, page.evaluate("bench.keys.splice(0)")))
+        quietest = min(noise for noise, _ in blocks[1:])
+        kept = [timings for noise, timings in blocks[1:] if noise <= NOISY * quietest]
+        figures[f"{name}_key_to_paint_ms_p95"] = _p95(
+            [ms for timings in kept for ms in [*timings, *[SHORTEST] * (len(LONG_KEYS) - len(timings))]]
+        )
+    page.close()
+    return figures
 
 
 def _figures(blocks: list[tuple[float, dict[str, list[float]]]]) -> dict[str, float]:

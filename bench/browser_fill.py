@@ -47,7 +47,29 @@ def _rater(traces: int):  # type: ignore[no-untyped-def]  # models can be import
     user = factories.make_user("rater")
     factories.make_rater(project, user)
     Membership.objects.create(project=project, user=user, role="annotator", joined_at=dt.datetime.now(dt.UTC))
+    _make_long_trace(user)
     return user
+
+
+def _make_long_trace(user) -> None:  # type: ignore[no-untyped-def]  # models can be imported only after setup
+    """Make an agent's trace of 500 entries: actions and outputs, one of each with 200 kB."""
+    from labeling.models import Step
+    from people.models import Membership
+    from tests import factories
+
+    project = factories.make_project("bench-long", overlap=1, protocol="every_step")
+    texts = []
+    for number in range(0, 500, 2):
+        texts += [f"I look at record {number}. " * 12, "\n".join(f"{number}: record {n}" for n in range(60))]
+    texts[10] = "I wrote this down. " * 10_500
+    texts[11] = "\n".join(f"record {n} of a long output" for n in range(7_000))
+    trace = factories.make_trace(project, texts)
+    odd = [step.pk for step in Step.objects.filter(trace=trace) if step.position % 2]
+    Step.objects.filter(trace=trace).update(kind="action")
+    Step.objects.filter(pk__in=odd).update(kind="observation", is_rateable=False)
+    factories.make_entry(factories.make_lane(project, "uniform"), trace)
+    factories.make_rater(project, user)
+    Membership.objects.create(project=project, user=user, role="annotator", joined_at=dt.datetime.now(dt.UTC))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ def column(context: Context, name: str, *, css: str = "", is_hidden: bool = Fals
 def field(bound_field: BoundField, *, is_choice: bool = False) -> str:
     """Print a form field with its label, help text and errors. A choice is not marked as optional."""
     widget = bound_field.field.widget
+    if bound_field.errors:
+        widget.attrs["autofocus"] = True  # the browser focuses the first one
     name = next((name for kind, name in _FIELD_TEMPLATES if isinstance(widget, kind)), "components/field.html")
     return loader.get_template(name).render({"field": bound_field, "is_choice": is_choice})
 

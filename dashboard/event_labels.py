@@ -92,6 +92,7 @@ _OTHER_LABELS = {
     "invitation.accepted": gettext_lazy("Invitation accepted"),
     "invitation.made": gettext_lazy("Invitation created"),
     "invitation.revoked": gettext_lazy("Invitation revoked"),
+    "job.failed": gettext_lazy("Job failed"),
     "job.asked": gettext_lazy("Job requested"),
     "labels.restored": gettext_lazy("Labels restored"),
     "labels.set_aside": gettext_lazy("Labels set aside"),

@@ -121,7 +121,7 @@ def _build_label_mix_chart(daily_stats: Sequence[DailyProjectStats]) -> Chart:
         layers,
         name=_("Daily share of negative and neutral ratings"),
         reads=number_format.format_percent,
-        rest=(_("positive"), _("%(share)s, not in the chart") % {"share": number_format.format_percent(positive)}),
+        rest=(_("positive"), _("%(share)s, not shown") % {"share": number_format.format_percent(positive)}),
     )
     columns = (
         TableColumn(_("Day")),

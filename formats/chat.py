@@ -63,6 +63,7 @@ class ChatMessage(Struct, gc=False):
     tool_calls: list[ToolCall] | None = None
     function_call: MessageFunction | None = None  # the older form of a single call
     tool_call_id: str | None = ""
+    parent_tool_use_id: str | None = ""  # the call that started the subagent of this message
     name: str | None = ""
 
 
@@ -114,6 +115,7 @@ def parse_traces(chat: ChatItem | list[ChatMessage], segmenter: str = "") -> Ite
     if not messages:
         raise strict_json.RecordMisfit((), "the record has no messages")
     steps = [_make_step(position, message, (*path, position)) for position, message in enumerate(messages)]
+    _name_subagents(steps, messages)
     used = ""
     if item.step_labels is None:  # labels are of whole messages
         steps, used = _split_long_texts(steps, segmenter)
@@ -130,6 +132,25 @@ def parse_traces(chat: ChatItem | list[ChatMessage], segmenter: str = "") -> Ite
         provenance=ProvenanceRecord(policy=item.model or "", segmenter=", ".join(filter(None, (SEGMENTER, used)))),
         submissions=[] if item.step_labels is None else [_make_submission(item.step_labels, steps)],
     )
+
+
+def _name_subagents(steps: list[StepRecord], messages: list[ChatMessage]) -> None:
+    """Give the messages of subagents the path of the calls that started them."""
+    started: dict[str, str] = {}
+    for step, message in zip(steps, messages, strict=True):
+        step.agent = started.get(message.parent_tool_use_id or "", "")
+        for part in step.options[0].parts:
+            if part.kind == "call" and part.call_ref:
+                started[part.call_ref] = "/".join(filter(None, (step.agent, _subagent_name(part))))[:_MAX_NAME]
+
+
+def _subagent_name(call: PartRecord) -> str:
+    try:
+        arguments = msgspec.json.decode(call.text)
+    except msgspec.DecodeError:
+        arguments = None
+    named = arguments.get("subagent_type") if isinstance(arguments, dict) else None
+    return (named if isinstance(named, str) and named else call.name).replace("/", " ")
 
 
 def _first_user_text(messages: list[ChatMessage]) -> str:
@@ -180,7 +201,7 @@ def _split_long_texts(steps: list[StepRecord], chosen: str) -> tuple[list[StepRe
         name = chosen or segmenters.choose_segmenter(text)
         pieces = records.cut_steps(text, segmenter=name)
         for piece in pieces:
-            piece.source_position = step.source_position
+            piece.source_position, piece.agent = step.source_position, step.agent
         split += pieces
         names.update([name] if len(pieces) > 1 else [])
     return split, ", ".join(sorted(names))

@@ -60,6 +60,7 @@ class NativeStep(Struct, gc=False, forbid_unknown_fields=True):
     alternatives: Annotated[list[str], Meta(max_length=1000)] = []
     kind: _Kind = "reasoning"
     rateable: bool = True
+    agent: RecordName = ""
 
 
 class NativeItem(Struct, gc=False):
@@ -171,7 +172,7 @@ def _make_step(step: str | NativeStep) -> StepRecord:
     if isinstance(step, str):
         return StepRecord([OptionRecord(step)])
     options = [OptionRecord(text) for text in (step.text, *step.alternatives)]
-    return StepRecord(options, kind=step.kind, is_rateable=step.rateable)
+    return StepRecord(options, kind=step.kind, is_rateable=step.rateable, agent=step.agent)
 
 
 read = RecordReader(NativeItem, parse_traces, looks_like=looks_like, takes_segmenter=True, keeps_extras=True)

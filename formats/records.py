@@ -62,6 +62,7 @@ class StepRecord(Struct, gc=False):
     is_rateable: bool = True
     separator: str = ""
     source_position: int | None = None
+    agent: str = ""  # the subagent, as a path of names; the main agent has none
 
 
 class JudgmentRecord(Struct, gc=False):

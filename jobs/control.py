@@ -100,7 +100,9 @@ def _requeue_lost_jobs(*, now: dt.datetime) -> None:
         lost = Job.objects.select_for_update(skip_locked=True).filter(state=JobState.RUNNING, lease_ends_at__lt=now)
         for job in lost:
             logger.warning("job.lost", job=job.pk, kind=job.kind, attempt=job.attempt)
-            Job.objects.held(job).update(**_state_after_loss(job, now))
+            after = _state_after_loss(job, now)
+            if Job.objects.held(job).update(**after) and after["state"] == JobState.FAILED:
+                failures.log_failure(job=job, now=now)
 
 
 def _state_after_loss(job: Job, now: dt.datetime) -> dict[str, Any]:

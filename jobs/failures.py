@@ -1,5 +1,6 @@
 """Describe why a job failed: what happened and where, without secrets."""
 
+import datetime as dt
 import re
 import traceback
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from events import audit_log
 from host import disk
+from jobs.models import Job
 
 _MAX_LENGTH = 1000
 _SECRETS = (
@@ -52,6 +55,13 @@ def describe_repeated_loss(starts: int, last: str) -> str:
         " the worker's log, then retry."
     ) % {"starts": starts}
     return f"{message} ({last})" if last else message
+
+
+def log_failure(*, job: Job, now: dt.datetime) -> None:
+    """Log the failure of a job that a person requested. The worker's log has failures of the platform's own jobs."""
+    if job.asked_by_id is not None:
+        detail = {"kind": job.kind, "of": job.subject}
+        audit_log.log_event(what="job.failed", by=None, now=now, subject=f"job:{job.pk}", detail=detail)
 
 
 def redact_secrets(text: str) -> str:

@@ -166,8 +166,11 @@ def _save_progress(job: Job, progress: JobProgress, lease_ends_at: dt.datetime) 
 
 
 def _end_job(job: Job, state: JobState, now: dt.datetime, failure: str = "") -> JobState | None:
-    if not Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure):
-        return None
+    with transaction.atomic():
+        if not Job.objects.held(job).update(state=state, ended_at=now, lease_ends_at=None, failure=failure):
+            return None
+        if state == JobState.FAILED:
+            failures.log_failure(job=job, now=now)
     logger.info("job.ended", state=state.value, done=job.done)
     return state
 

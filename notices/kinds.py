@@ -7,14 +7,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from events.models import Event
-from exports.models import Snapshot
+from exports.models import Delivery, Snapshot
 from labeling.models import Assignment, Project, Rater, Source
-from prm.models import Generation
+from prm.models import PRM, Generation
 
 TEST_KIND = "webhook.test"
 Fields = dict[str, Any]
@@ -60,6 +61,10 @@ def _read_correction(event: Event, number: int) -> Fields:
     row = Assignment.objects.filter(pk=number).values("rater", "trace").first()
     rater = _read_rater(row["rater"]) if row else {"rater": None, "labeler": None}
     return {"assignment": number, "trace": row["trace"] if row else None, **rater}
+
+
+def _read_job(event: Event, number: int) -> Fields:
+    return {"job": number, **_pick(event, "kind", "of")}
 
 
 def _pick(event: Event, *names: str) -> Fields:
@@ -113,11 +118,33 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         _read_correction,
         "assignment",
     ),
+    "job.failed": NoticeKind(
+        gettext_lazy("Import, snapshot or other job failed"),
+        gettext_lazy("The job %(kind)s of %(of)s failed. The page of jobs shows the reason."),
+        "dashboard:jobs",
+        _read_job,
+    ),
 }
 
 
 def label_kind(kind: str) -> str:
     return str(NOTICE_KINDS[kind].label) if kind in NOTICE_KINDS else _("Test")
+
+
+def find_project_id(event: Event) -> int | None:
+    """Return the project of an event. A job names only what it works on."""
+    if event.project is not None:
+        return event.project
+    name, _colon, number = str(event.detail.get("of", "")).partition(":")
+    rows: dict[str, QuerySet[Any]] = {
+        "project": Project.objects.values_list("pk"),
+        "snapshot": Snapshot.objects.values_list("project"),
+        "generation": Generation.objects.values_list("project"),
+        "prm": PRM.objects.values_list("project"),
+        "delivery": Delivery.objects.values_list("snapshot__project"),
+    }
+    row = rows[name].filter(pk=int(number)).first() if name in rows else None
+    return row[0] if row else None
 
 
 def describe_event(event: Event, project: Project) -> dict[str, Any]:

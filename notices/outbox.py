@@ -52,9 +52,10 @@ def make_notices(*, now: dt.datetime) -> int:
     with transaction.atomic():
         rows = QueuedEvent.objects.select_for_update(skip_locked=True, of=("self",)).select_related("event")
         queued = list(rows.order_by("event")[:EVENTS_AT_ONCE])
-        projects = Project.objects.in_bulk({row.event.project for row in queued})
+        found = {row.pk: kinds.find_project_id(row.event) for row in queued}
+        projects = Project.objects.in_bulk([project for project in found.values() if project is not None])
         for row in queued:
-            if project := projects.get(row.event.project):
+            if project := projects.get(found[row.pk] or 0):
                 content = kinds.describe_event(row.event, project)
                 _make_deliveries(
                     Notice(

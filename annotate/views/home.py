@@ -39,8 +39,10 @@ def show_home(request: UserRequest) -> HttpResponse:
 
 
 def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
+    opened = todo.list_opened_traces(user, now)
     return {
-        "opened_traces": todo.list_opened_traces(user, now),
+        "opened_traces": opened,
+        "opened_projects": {each.assignment.project_id for each in opened},
         "reclaimed": todo.list_reclaimed(user),
         "correction_requests": assignments.open_correction_requests(user=user)[:20],
         "today": work_summary.summarize_today(user, now),

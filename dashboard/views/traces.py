@@ -86,8 +86,8 @@ def _render_traces(
 
 
 def count_labels(traces: Sequence[int]) -> Counter[tuple[int, bool]]:
-    """Count the submissions of each trace, imported ones too, by whether a machine made them."""
-    work = Assignment.objects.submitted().filter(trace__in=traces, purpose=AssignmentPurpose.WORK)
+    """Count the submissions of each trace that count, imported ones too, by whether a machine made them."""
+    work = Assignment.objects.counted().filter(trace__in=traces, purpose=AssignmentPurpose.WORK)
     is_machine = work.annotate(is_machine=Q(rater__kind=RaterKind.MACHINE)).order_by()
     rows = is_machine.values_list("trace", "is_machine").annotate(n=Count("pk"))
     return Counter({(trace, by_machine): n for trace, by_machine, n in rows})

@@ -227,6 +227,7 @@ class Step(models.Model):
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=12, choices=StepKind, default=StepKind.REASONING)
     is_rateable = models.BooleanField(default=True)
+    agent = models.CharField(max_length=200, blank=True)  # the subagent, as a path of names: "research/browse"
     # The raw text between this step and the previous one: steps and separators reproduce the text exactly.
     separator = models.TextField(blank=True)
     source_position = models.PositiveIntegerField(null=True, blank=True)

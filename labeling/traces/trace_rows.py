@@ -63,7 +63,7 @@ TRACE = BulkTable(
     *("is_right", "outcome_by", "outcome_grader", "provenance_id", "source_id", "source_line", "added_at"),
     "metadata",
 )
-STEP = BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position")
+STEP = BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position", "agent")
 OPTION = BulkTable(Option, "id", "step_id", "position", "origin", "text")
 PART = BulkTable(OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data")
 ASSIGNMENT = BulkTable(
@@ -297,7 +297,10 @@ class TraceRows:
         pk = self._new_step_id()
         step = trace.steps[position] = StepRef(pk, [option.text for option in record.options])
         self._steps.append(
-            (pk, trace.pk, position, record.kind, record.is_rateable, record.separator, record.source_position)
+            (
+                *(pk, trace.pk, position, record.kind, record.is_rateable, record.separator),
+                *(record.source_position, record.agent),
+            )
         )
         for place, option in enumerate(record.options):
             self._add_option(step, place, option)

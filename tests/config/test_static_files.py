@@ -39,3 +39,17 @@ def test_no_module_imports_itself_on_a_detour() -> None:
     while leaves := {path for path, targets in imports.items() if not targets & imports.keys()}:
         imports = {path: targets for path, targets in imports.items() if path not in leaves}
     assert not imports
+
+
+def test_every_imported_name_is_exported() -> None:
+    """A browser finds out only when it loads the module, which may be much later."""
+    imported = re.compile(r'^import \{([^}]+)\} from "(\.[^"]+)";$', re.MULTILINE)
+    exported = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)|^export \{([^}]+)\}", re.MULTILINE)
+    missing = []
+    for path in STATIC.glob("js/**/*.js"):
+        for names, target in imported.findall(path.read_text()):
+            found = exported.findall((path.parent / target).resolve().read_text())
+            known = {name.strip() for one, more in found for name in (one, *more.split(","))}
+            wanted = {name.partition(" as ")[0].strip() for name in names.split(",")}
+            missing += [(path.name, name) for name in sorted(wanted - known)]
+    assert missing == []

@@ -148,3 +148,27 @@ def test_ratings_after_the_end_of_a_trace_are_left_out() -> None:
     record.submissions = [SubmissionRecord([TurnRecord(1, [JudgmentRecord("b", 1)]), TurnRecord(0, None)])]
     (row,) = write_rows("native", make_example(record))
     assert row["labels"] == [None]
+
+
+# --- subagents -------------------------------------------------------------------------------------------------------
+
+
+def test_steps_of_subagents_are_named() -> None:
+    record = {"problem": "p", "steps": ["One.", {"text": "Two.", "agent": "research/browse"}]}
+    assert [step.agent for step in read_one(record).steps] == ["", "research/browse"]
+
+
+def test_messages_of_a_chat_that_a_call_started_belong_to_its_subagent() -> None:
+    def message(text: str, parent: str | None, **call: Any) -> dict[str, Any]:
+        content = [{"type": "text", "text": text}] + ([{"type": "tool_use", **call}] if call else [])
+        return {"role": "assistant", "content": content, "parent_tool_use_id": parent}
+
+    chat = [
+        {"role": "user", "content": "Find it."},
+        message("I ask.", None, id="t1", name="Task", input={"subagent_type": "research"}),
+        message("I browse.", "t1", id="t2", name="open/page", input=[1]),
+        message("Found.", "t2"),
+        message("Done.", None),
+    ]
+    steps = read_one({"messages": chat}, format="chat").steps
+    assert [step.agent for step in steps] == ["", "", "research", "research/open page", ""]

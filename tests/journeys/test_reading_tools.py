@@ -167,3 +167,26 @@ def test_explanation_is_reached_and_left_by_key(visit: Visit) -> None:
     expect(page.locator("#step-0")).to_be_focused()
     saved(page)
     assert Judgment.objects.get().reason == "Adds wrongly"
+
+
+@pytest.mark.parametrize("reveals", [False, True])
+def test_steps_of_subagents_are_nested_and_open_when_the_light_arrives(reveals: bool, visit: Visit) -> None:
+    day = RaterDay([f"Step {n}." for n in range(6)], protocol="every_step", reveals_one_step_at_a_time=reveals)
+    for position, agent in ((2, "research"), (3, "research/browse"), (4, "research")):
+        Step.objects.filter(trace__project=day.project, position=position).update(agent=agent)
+    page = day.begin(visit(day.user))
+    groups = page.locator(".sub")
+    expect(groups).to_have_count(2)
+    expect(page.locator(".sub .sub #step-3")).to_have_count(1)
+    expect(groups.first.locator("#step-4")).to_have_count(1)
+    if reveals:
+        expect(groups.first).to_be_hidden()
+    else:
+        groups.first.locator("summary").first.click()
+        expect(page.locator("#step-2")).to_be_hidden()
+    press(page, "333")
+    expect(page.locator("#step-3")).to_be_visible()
+    assert lit(page) == "4"
+    press(page, "33")
+    assert lit(page) == "6"
+    assert not accessibility_violations(page)

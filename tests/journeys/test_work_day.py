@@ -9,12 +9,15 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from labeling.models import Assignment, Submission
+from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle, rating_rules
+from labeling.quality.gold import make_gold
 from people import member_messages, members
 from people.models import MemberMessage, Role
 from tests import factories
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.test_work import RaterDay, eventually, press, ratings, saved
+from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GUIDELINE = "# Rate agents\n\nFollow $x^2$ rules.\n\n" + "One more rule.\n\n" * 80
@@ -211,3 +214,40 @@ def test_end_of_the_lease_is_told_before_and_can_be_put_off(visit: Visit) -> Non
     eventually(page, lambda: Assignment.objects.filter(lease_ends_at__gte=before).exists())
     assert Submission.objects.count() == 0
     saved(page)
+
+
+def test_home_tells_what_waits_in_the_browser(visit: Visit) -> None:
+    day = day_with_guideline(THREE)
+    page = day.begin(visit(day.user))
+    context = page.context
+    context.set_offline(True)
+    press(page, "33")
+    expect(page.locator("#save[data-waiting='2']")).to_be_visible()
+    page.close()
+    context.set_offline(False)
+    home = context.new_page()
+    home.goto("/")
+    expect(home.locator("#unsent")).to_be_visible()
+    assert not accessibility_violations(home)
+    saved(day.begin(home))
+    home.goto("/")
+    home.wait_for_timeout(500)
+    expect(home.locator("#unsent")).to_be_hidden()
+
+
+def test_training_answer_is_disputed_on_its_page(visit: Visit) -> None:
+    day = day_with_guideline()
+    rater = day.user.raters.get()
+    trace = factories.make_trace(day.project, ["One.", ["Two.", "2."], "Three."])
+    make_gold(trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[1], by=None, now=timezone.now())
+    type(rater).objects.update(stage="training")
+    row = submitted_work.submit_trace(rater, trace, [-1], purpose="training", now=timezone.now())
+    page = visit(day.user)
+    page.goto(reverse("annotate:lesson", args=[row.pk]))
+    dispute = page.locator("[data-dispute='0']")
+    dispute.locator("summary").click()
+    dispute.locator("textarea").fill("The first step is wrong too.")
+    assert not accessibility_violations(page)
+    dispute.locator("[type=submit]").click()
+    expect(page.locator("[data-talk='0'][data-open=yes]")).to_be_visible()
+    assert MemberMessage.objects.get().kind == "dispute"

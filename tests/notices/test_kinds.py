@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,12 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from events.models import Event
+from exports.models import Delivery
+from jobs import control, runner
+from jobs.failures import JobFailed
+from jobs.models import Job
+from jobs.runner import JobProgress
 from labeling import assignments, raters
 from labeling.models import Project, Rater
 from labeling.projects import budgets
@@ -79,6 +85,16 @@ def ask_for_correction(project: Project, lead: User, folder: Path) -> None:
     assignments.request_correction(assignment_id=made.pk, note="Look at step 2.", by=lead, now=NOW)
 
 
+def fail_job(project: Project, lead: User, folder: Path) -> None:
+    job = control.request_job(kind="x", subject=f"project:{project.pk}", by=lead, now=NOW)
+    runner.run_job(job.pk, fail, clock=lambda: NOW)
+
+
+def fail(job: Job) -> Iterator[JobProgress]:
+    yield JobProgress(1)
+    raise JobFailed("The disk is full.")
+
+
 CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "rater.paused": pause_rater,
     "import.done": import_file,
@@ -87,6 +103,7 @@ CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "project.budget_warned": spend("1.20"),
     "project.budget_reached": spend("0.50"),
     "correction.asked": ask_for_correction,
+    "job.failed": fail_job,
 }
 
 
@@ -108,6 +125,17 @@ def test_notice_has_the_documented_fields_and_leads_to_a_page(kind: str, tmp_pat
     assert kinds.write_text(content)
     client.force_login(lead)
     assert client.get(content["url"].removeprefix("http://127.0.0.1:8000")).status_code == 200
+
+
+def test_failure_finds_the_project_of_what_the_job_works_on() -> None:
+    project = snapshot_builder.make_labeled_project(1)
+    snapshot = snapshot_builder.order_snapshot(project, "trl")
+    delivery = Delivery.objects.create(snapshot=snapshot, destination="lake", address="s3://x", asked_at=NOW)
+    generation = Generation.objects.create(project=project, number=1, started_at=NOW)
+    subjects = [f"project:{project.pk}", f"snapshot:{snapshot.pk}", f"delivery:{delivery.pk}", generation.subject]
+    found = [kinds.find_project_id(Event(what="job.failed", detail={"of": subject})) for subject in subjects]
+    assert found == [project.pk] * 4
+    assert kinds.find_project_id(Event(what="job.failed", detail={"of": ""})) is None
 
 
 def documented_fields() -> dict[str, list[str]]:

@@ -1,10 +1,12 @@
 // Render the formulas and code of traces on leads' pages. The server sends plain text.
 
 import { loadMath, typeset } from "../work/nodes.js";
-import { answerBody, problemBody } from "../work/rendering.js";
+import { answerBody, loadRenderers, problemBody } from "../work/rendering.js";
 
-export function renderTexts(root = document) {
-  for (const node of root.querySelectorAll("[data-text]")) {
+export async function renderTexts(root = document) {
+  const nodes = [...root.querySelectorAll("[data-text]")];
+  await loadRenderers(nodes.map((node) => node.textContent));
+  for (const node of nodes) {
     const body = (node.dataset.text === "answer" ? answerBody : problemBody)(node.textContent);
     // Inside a sentence the text stays inline.
     if (node.tagName === "SPAN" && body.childElementCount === 1) node.replaceChildren(...body.firstElementChild.childNodes);

@@ -73,11 +73,14 @@ export function showLostRating(row, current, yours, restore) {
 export class MessagePanel {
   #url;
   #isCurrentOrLeft;
+  #onSent;
 
   // `isCurrentOrLeft(assignment)`: whether this page shows the trace or has just submitted it; then no notice is needed.
-  constructor(url, isCurrentOrLeft) {
+  // `onSent()` is called after a reply was sent.
+  constructor(url, isCurrentOrLeft, onSent) {
     this.#url = url;
     this.#isCurrentOrLeft = isCurrentOrLeft;
+    this.#onSent = onSent;
     document.addEventListener("submit", (event) => {
       if (event.target.closest("#unread")) this.#send(event);
     });
@@ -94,8 +97,10 @@ export class MessagePanel {
     const { target: form, submitter } = event;
     const body = new FormData(form);
     const answer = await this.#fetchHtml(submitter?.getAttribute("formaction") ?? form.action, { method: "POST", body });
-    if (answer) await this.#replace(await this.#fetchHtml(this.#url));
-    else HTMLFormElement.prototype.submit.call(form); // submit normally, so that the browser shows the error
+    if (answer) {
+      if (body.get("answer") && !submitter?.hasAttribute("formaction")) this.#onSent();
+      await this.#replace(await this.#fetchHtml(this.#url));
+    } else HTMLFormElement.prototype.submit.call(form); // submit normally, so that the browser shows the error
   }
 
   #fetchHtml(url, options = {}) {

@@ -1,5 +1,7 @@
 // Moving through a trace: to the next unrated step, to the fields of a negative step, and back with Escape. Tab starts at the
-// lit step, and nothing that has the focus is covered.
+// lit step, and nothing that has the focus is covered. The tools for reading a trace are loaded when they are needed.
+
+import { config, getString } from "./page_config.js";
 
 export function move(page, by) {
   const stops = page.work?.stops() ?? [];
@@ -53,5 +55,54 @@ export function bindNavigation(page) {
     if (!target.closest("#stage .ladder") || target.closest(".is-now") || !target.matches(":focus-visible")) return;
     page.scroller.release(); // it would scroll back to the lit step
     page.scroller.uncover(target.closest(".rate") ?? target);
+  });
+}
+
+// --- tools for reading: filters, map, search, source, differences -------------------------------------------------
+
+const LONG = 30; // entries of a trace; a longer one gets the tools at once
+const DELAY_MS = 50; // rating comes first
+
+export class ReaderLoader {
+  #reader = null;
+  #loading = null;
+
+  constructor(page) {
+    this.page = page;
+  }
+
+  show(view) {
+    if (this.#reader) return this.#reader.show(view);
+    const { trace } = view.work;
+    if (trace.is_agent || trace.steps.length > LONG) setTimeout(() => this.#load().catch(() => {}), DELAY_MS);
+    return undefined;
+  }
+
+  paint() {
+    this.#reader?.paint();
+  }
+
+  // Call a method of the reader.
+  async perform(name, ...values) {
+    if (!this.page.view) return;
+    const reader = await this.#load().catch(() => null);
+    if (reader) reader[name](...values);
+    else this.page.dock.showToast(getString("not_loaded"));
+  }
+
+  #load() {
+    this.#loading ??= Promise.all([import("./reader.js"), loadSheet(config.reader_css)]).then(([{ TraceReader }]) => {
+      this.#reader = new TraceReader(this.page);
+      if (this.page.view) this.#reader.show(this.page.view);
+      return this.#reader;
+    });
+    this.#loading.catch(() => (this.#loading = null)); // try again with the next key
+    return this.#loading;
+  }
+}
+
+function loadSheet(href) {
+  return new Promise((resolve, reject) => {
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: resolve, onerror: reject }));
   });
 }

@@ -50,10 +50,31 @@ export class TraceView {
     let number = 0;
     const { steps } = this.work.trace;
     steps.forEach((step, index) => {
-      list.append(step.is_rateable ? this.#rateable(step, (number += 1), index) : this.#context(step, index));
+      const row = step.is_rateable ? this.#rateable(step, (number += 1), index) : this.#context(step, index);
+      this.#listOf(step, list).append(row);
     });
     list.classList.toggle("ladder--long", steps.length > LAID_OUT_WHOLE);
     this.after = clone("t-after");
+  }
+
+  // The list for a step: that of its subagent, nested in those that started it. Its steps in a row share one list.
+  #listOf({ agent }, list) {
+    const names = agent ? agent.split("/") : [];
+    let node = list;
+    names.forEach((name, depth) => {
+      const path = names.slice(0, depth + 1).join("/");
+      let group = node.lastElementChild;
+      if (group?.dataset.agent !== path) {
+        group = clone("t-subagent");
+        group.dataset.agent = path;
+        slot(group, "name").textContent = this.getString("subagent", { name });
+        const { length } = this.work.rateable().filter((step) => step.agent === path || step.agent.startsWith(`${path}/`));
+        slot(group, "count").textContent = this.getString("steps", { count: length });
+        node.append(group);
+      }
+      node = slot(group, "steps");
+    });
+    return node;
   }
 
   // What the model writes after a step, up to the next output: it shows which lines of the output it uses.
@@ -226,6 +247,7 @@ export class TraceView {
     if (this.painted.get(row) === shown) return;
     this.painted.set(row, shown);
     row.classList.toggle("is-now", isCurrent);
+    for (let group = isCurrent && row.closest("details:not([open])"); group; group = group.parentElement.closest("details:not([open])")) group.open = true;
     if (isCurrent) row.setAttribute("aria-current", "step");
     else row.removeAttribute("aria-current");
     row.tabIndex = isCurrent ? 0 : -1;

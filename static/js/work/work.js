@@ -1,17 +1,15 @@
 // The work page: one keystroke per rating, and the next trace appears without waiting for the network.
 
-import { closePrompt, promptText } from "./text_prompt.js";
 import { ActiveClock } from "./clock.js";
-import { Announcer } from "./announcer.js";
-import { Dock } from "./dock.js";
-import { Drafts, TextEdits } from "./drafts.js";
+import { Announcer, Dock } from "./dock.js";
+import { Drafts, TextEdits, closePrompt, promptText } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
 import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, showLostRating, showNotice, showReplacedText, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
-import { ReaderLoader } from "./reader_loader.js";
+import { ReaderLoader } from "./navigation.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -59,7 +57,7 @@ class WorkPage {
     this.announcer = new Announcer();
     this.reader = new ReaderLoader(this);
     this.supply.kept = () => [this.view, ...this.#waiting, ...this.#left.values()].filter(Boolean).map((view) => view.work.trace.assignment);
-    this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment));
+    this.messages = new MessagePanel(config.urls.unread, (assignment) => this.supply.isCurrentOrLeft(assignment), () => this.dock.showToast(getString("reply_sent")));
     this.current = null;
   }
 

@@ -64,3 +64,9 @@ def test_invalid_key_is_refused_next_to_its_field(key: str, code: str, user: Use
 
 def test_default_key_of_a_new_action_gives_way_to_the_users_choice() -> None:
     assert keys.load_keys(User(work_keys='{"comment": "z", "no_longer_there": "q"}'))["undo"] == ""
+
+
+def test_error_is_at_the_key_that_was_changed(browser: Client) -> None:
+    response = browser.post(URL, {**keys.DEFAULTS, "negative": keys.DEFAULTS["undo"]})
+    assert list(response.context["form"].errors) == ["negative"]
+    assert response.content.decode().count("autofocus") == 1

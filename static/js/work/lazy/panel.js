@@ -2,7 +2,7 @@
 // On a narrow screen it covers the trace, and the keys of the trace rest.
 
 import { config, getString, urlOf } from "../page_config.js";
-import { loadMath, typeset } from "../rendering.js";
+import { loadMath, typeset } from "../nodes.js";
 
 const panel = document.getElementById("panel");
 const body = panel.querySelector("[data-slot=body]");
