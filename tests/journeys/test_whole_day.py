@@ -39,7 +39,7 @@ class WorkingDay:
         self.is_touched = False
         self.labels: dict[int, list[int]] = {}
         real = timezone.now
-        monkeypatch.setattr(timezone, "now", lambda: real() + dt.timedelta(seconds=self.ahead))
+        monkeypatch.setattr("django.utils.timezone.now", lambda: real() + dt.timedelta(seconds=self.ahead))
         page.clock.install()
 
     def pass_time(self, seconds: float) -> None:
