@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from bench import submission_load, submission_server
 
@@ -64,6 +65,7 @@ def measure(options: argparse.Namespace, folder: Path, environment: dict[str, st
     blocks = []
     with submission_server.run_web_server(environment, folder) as server:
         run_raters(server, users["sessions"], 3)
+        urlopen(f"http://127.0.0.1:{server.port}/api/schema", timeout=60).close()  # the first one is slow
         submission_server.analyze_database(environment)
         for number in range(2 * options.blocks):
             command = [sys.executable, "-m", "bench.attack", "--attack", str(server.port)]

@@ -88,8 +88,8 @@ def _run(sql: str, parameters: list[Any]) -> None:
 
 # Every thousandth trace has steps, for the page of one trace.
 _TEXTS = """
-INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator)
-SELECT t.id, p.id - 1, 'reasoning', true, '' FROM labeling_trace t JOIN labeling_trace p ON p.id <= 8
+INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator, agent)
+SELECT t.id, p.id - 1, 'reasoning', true, '', '' FROM labeling_trace t JOIN labeling_trace p ON p.id <= 8
 WHERE t.id = 1 OR t.id %% 1000 = 0"""
 
 _SETTLEMENTS = """

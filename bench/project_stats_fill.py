@@ -58,10 +58,10 @@ _RATER = f"%(rater)s + (n + 7 * p) %% {RATERS}"
 _END = "CASE WHEN n %% 5 = 0 THEN 3 END"
 _TRACES = (
     "INSERT INTO labeling_trace (id, project_id, problem_id, digest, kind, n_steps, outcome_by, outcome_grader,"
-    " added_at, withdrawn_reason, ref) "
+    " added_at, withdrawn_reason, ref, metadata) "
     + _NUMBERS
     + f"SELECT n, %(project)s, %(problem)s + (n - 1) / {TRACES_A_PROBLEM}, CAST(n AS text), 'pregenerated', {STEPS},"
-    " '', '', %(start)s, '', '' FROM numbers"
+    " '', '', %(start)s, '', '', '{}' FROM numbers"
 )
 _SETTLEMENTS = (
     "INSERT INTO labeling_settlement (trace_id, project_id, state, reason, n_readings, n_votes, consensus_revision,"

@@ -67,9 +67,9 @@ def _tidy() -> None:
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT %s UNION ALL SELECT n + 1 FROM numbers WHERE n < %s) "
 _TRACES = (
     "INSERT INTO labeling_trace (id, project_id, problem_id, digest, kind, n_steps, outcome_by, outcome_grader,"
-    " added_at, withdrawn_reason, ref) "
+    " added_at, withdrawn_reason, ref, metadata) "
     + _NUMBERS
-    + "SELECT n, %s, %s, CAST(n AS text), 'pregenerated', 8, '', '', %s, '', '' FROM numbers"
+    + "SELECT n, %s, %s, CAST(n AS text), 'pregenerated', 8, '', '', %s, '', '', '{}' FROM numbers"
 )
 _DRAWS = (
     "INSERT INTO labeling_tracedraw (id, project_id, batch, rank, trace_id, arm, q, prm, pool_size, n_left, drawn_at) "

@@ -18,8 +18,8 @@ MOST_SECONDS_A_JOB, MOST_SECONDS_A_PREVIEW, MOST_MS_A_CHUNK = 60.0, 5.0, 1000.0
 _STEPS = 8  # as in project_stats_fill
 _LAST = "CASE WHEN t.id % 5 = 0 THEN 3 ELSE 7 END"
 _STATEMENTS = (
-    "INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator)"
-    f" SELECT t.id, p, 'reasoning', true, '' FROM labeling_trace t, generate_series(0, {_STEPS - 1}) p",
+    "INSERT INTO labeling_step (trace_id, position, kind, is_rateable, separator, agent)"
+    f" SELECT t.id, p, 'reasoning', true, '', '' FROM labeling_trace t, generate_series(0, {_STEPS - 1}) p",
     "INSERT INTO labeling_option (step_id, position, origin, text) SELECT id, 0, 'model', 'One.' FROM labeling_step",
     "INSERT INTO labeling_stepreview (assignment_id, revision, step_id, comment, active_ms)"
     f" SELECT a.id, 1, s.id, '', 4000 FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id"

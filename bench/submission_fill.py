@@ -56,14 +56,14 @@ _GO_ON = "SELECT setval(pg_get_serial_sequence('{table}', 'id'), MAX(id)) FROM {
 _NUMBERS = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %s) "
 _TRACES = (
     "INSERT INTO labeling_trace (id, project_id, problem_id, digest, ref, kind, n_steps, outcome_by, outcome_grader,"
-    " added_at, withdrawn_reason) "
+    " added_at, withdrawn_reason, metadata) "
     + _NUMBERS
-    + "SELECT n, %s, %s, CAST(n AS text), '', 'pregenerated', %s, '', '', %s, '' FROM numbers"
+    + "SELECT n, %s, %s, CAST(n AS text), '', 'pregenerated', %s, '', '', %s, '', '{}' FROM numbers"
 )
 _STEPS = (
-    "INSERT INTO labeling_step (id, trace_id, position, kind, is_rateable, separator) "
+    "INSERT INTO labeling_step (id, trace_id, position, kind, is_rateable, separator, agent) "
     + _NUMBERS
-    + "SELECT n, (n - 1) / %s + 1, (n - 1) %% %s, 'reasoning', true, '' FROM numbers"
+    + "SELECT n, (n - 1) / %s + 1, (n - 1) %% %s, 'reasoning', true, '', '' FROM numbers"
 )
 _OPTIONS = (
     "INSERT INTO labeling_option (id, step_id, position, origin, text) "

@@ -21,6 +21,19 @@ Handler = Callable[[HttpRequest], HttpResponse]
 _convert_exceptions = cast(Callable[[Any], Handler], convert_exception_to_response)
 
 
+class SecurityHeadersMiddleware:
+    """Add the security headers that a response lacks, whatever handled the request."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        for name, value in settings.SECURITY_HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+
 class RatingRequestMiddleware(BaseHandler):
     """Route POST requests below RATING_REQUEST_PREFIX through RATING_REQUEST_MIDDLEWARE.
 

@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
 ]
 MIDDLEWARE = [
+    "config.middleware.SecurityHeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.RatingRequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -257,6 +258,14 @@ CONTENT_SECURITY_POLICY = {
 }
 # Keeps login links out of the Referer header; "no-referrer" would also remove the origin from our own forms.
 SECURE_REFERRER_POLICY = "same-origin"
+# Of every response that has none of its own. Pages have a wider content policy; static files may be cached.
+SECURITY_HEADERS = {
+    "Cache-Control": "no-store, private",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Frame-Options": "DENY",
+}
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
 CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LANGUAGE_COOKIE_SAMESITE = "Lax"

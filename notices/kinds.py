@@ -119,7 +119,7 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         "assignment",
     ),
     "job.failed": NoticeKind(
-        gettext_lazy("Import, snapshot or other job failed"),
+        gettext_lazy("Job failed"),
         gettext_lazy("The job %(kind)s of %(of)s failed. The page of jobs shows the reason."),
         "dashboard:jobs",
         _read_job,

@@ -3,9 +3,10 @@
 A URL without an expected result fails."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
@@ -275,9 +276,22 @@ def ask(name: str, address: str, personas: LoggedInPersonas, person: str) -> int
     with transaction.atomic():
         response = getattr(client, door.method)(address, door.body)
         transaction.set_rollback(True)
+    check_headers(response)
     if person == "visitor" and response.status_code == 302 and name != "theme":
         assert response["Location"].startswith(reverse("account_login"))
     return int(response.status_code)
+
+
+def check_headers(response: Any) -> None:
+    """Check the security headers that every response must have."""
+    assert set(settings.SECURITY_HEADERS) <= set(response.headers)
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Referrer-Policy"] == "same-origin"
+    assert response["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert {"no-store", "no-cache"} & set(response["Cache-Control"].split(", "))
+    policy = response["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
 
 
 # Forms; the API uses tokens instead of sessions.

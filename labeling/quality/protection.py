@@ -34,7 +34,7 @@ WINDOW = 400  # the latest reports of a rater: the promise is for this many
 SIGNALS = {
     "gold": (
         _lazy("hidden gold"),
-        _lazy("No better than marking everything positive, or a random step, against 40 % of the gold right."),
+        _lazy("No better than marking everything positive, or a random step, against 40% of the gold right."),
     ),
     "agreement": (
         _lazy("other annotators and gold"),

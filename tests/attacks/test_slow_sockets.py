@@ -85,7 +85,7 @@ def test_large_requests_have_threads_of_their_own(port: int) -> None:
 
 def test_response_to_a_refused_upload_arrives(port: int) -> None:
     """Closing the connection while the client still sends would lose the response."""
-    response = ask(port, "POST", "/refuse", bytes(9_000_000))
+    response = ask(port, "POST", "/refuse", bytes(4_000_000))
     assert response.status == 413
 
 

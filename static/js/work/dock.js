@@ -82,7 +82,7 @@ export class Dock {
     this.save.dataset.persistent = isPersistent;
     const paint = () => {
       this.save.classList.toggle("save--wait", !isQuiet);
-      this.save.querySelector("[data-slot=text]").textContent = this.getString(`save_${state.replace("-", "_")}`, { count: waiting, detail });
+      this.save.querySelector("[data-slot=text]").textContent = this.getString(textOf(state, waiting), { count: waiting, detail });
       this.save.querySelector("[data-slot=login]").hidden = state !== "logged-out";
     };
     if (state === "saving") this.#stateTimer = setTimeout(paint, SAVING_DELAY_MS);
@@ -100,6 +100,9 @@ export class Dock {
     this.#toastTimer = setTimeout(() => (this.toast.hidden = true), lasts);
   }
 }
+
+// A comment or a submission may wait without a rating.
+const textOf = (state, waiting) => `save_${state.replace("-", "_")}${!waiting && ["waiting", "logged-out"].includes(state) ? "_none" : ""}`;
 
 // --- announcements for screen readers: what a key has done, and the step on which the light is now -----------------
 

@@ -12,6 +12,7 @@ export class StepScroller {
   #row = null;
   #heldAt = null; // px from the top of the screen, if the row must stay there
   #isChecking = false;
+  #published = "";
   #uncovering = 0; // the request of the next frame
   #frames = 0;
   #sizes = new ResizeObserver(() => {
@@ -97,12 +98,16 @@ export class StepScroller {
     if (frames > 0) this.#uncovering = requestAnimationFrame(() => this.uncover(part, frames - 1));
   }
 
-  // For parts that are fixed beside the trace. Not as a scroll padding: focusing the problem or the dock would scroll.
+  // For parts that are fixed beside the trace. Not as a scroll padding: focusing the problem or the dock would scroll. Each
+  // change restyles the whole page, so the same values are not set again.
   #publishArea() {
     const { top, bottom } = this.freeArea();
+    const area = [Math.round(top), Math.round(innerHeight - bottom)];
+    if (String(area) === this.#published) return;
+    this.#published = String(area);
     const { style } = document.documentElement;
-    style.setProperty("--free-top", `${Math.round(top)}px`);
-    style.setProperty("--free-bottom", `${Math.round(innerHeight - bottom)}px`);
+    style.setProperty("--free-top", `${area[0]}px`);
+    style.setProperty("--free-bottom", `${area[1]}px`);
   }
 
   // Whether enough of the step is visible to rate it.

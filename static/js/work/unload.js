@@ -1,6 +1,8 @@
 // Leave the work page for another one once the server has everything that was submitted here.
 // Without a network the page stays and shows what is unsent.
 
+import { getString } from "./page_config.js";
+
 // Go to the page that follows this trace: the answer to a training trace, or the result of the screening.
 export function goWhenAnswered(outbox, { assignment, after }) {
   outbox.addEventListener("answer", ({ detail }) => {
@@ -19,10 +21,11 @@ function delayLinksUntilSaved(page, outbox) {
   }
 }
 
-// The page without a trace.
-export function buildEmptyPage(outbox, { reason, code, retry }) {
+// The page without a trace. `message` is the server's reason; without one, the server was not asked.
+export function buildEmptyPage(outbox, { message, code, retry }) {
   const page = document.getElementById("t-nothing").content.cloneNode(true);
-  page.querySelector("[data-slot=reason]").textContent = reason;
+  if (message === null) page.querySelector("h2").textContent = getString(`title_${code}`);
+  page.querySelector("[data-slot=reason]").textContent = message ?? getString(code);
   page.querySelector("section").dataset.nothing = code;
   page.querySelector("button").addEventListener("click", retry);
   delayLinksUntilSaved(page, outbox);

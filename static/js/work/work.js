@@ -50,7 +50,9 @@ class WorkPage {
     this.outbox.addEventListener("answer", (event) => this.#handleAnswer(event.detail));
     this.outbox.addEventListener("refused", (event) => this.#handleRefusal(event.detail));
     this.outbox.addEventListener("changed", (event) => this.work?.trace.assignment === event.detail.assignment && this.#sync());
-    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.#sync());
+    // Without a trace, the annotator may have logged in again elsewhere.
+    const refresh = () => (document.documentElement.dataset.ready === "nothing" ? this.#showNext() : this.#sync());
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
     this.drafts = new Drafts(store, this.outbox);
     this.texts = new TextEdits(this, this.drafts);
     this.scroller = new StepScroller();
@@ -182,8 +184,8 @@ class WorkPage {
     this.view = this.work = this.current = this.supply.current = null;
     this.dock.setDead(true);
     clearNotices();
-    const reason = error instanceof Refused ? error.message : getString(error instanceof LoggedOut ? "logged_out" : "offline");
-    const page = buildEmptyPage(this.outbox, { reason, code: error.answer?.code ?? "offline", retry: () => this.#showNext() });
+    const code = error instanceof LoggedOut ? "logged_out" : (error.answer?.code ?? "offline");
+    const page = buildEmptyPage(this.outbox, { code, message: error instanceof Refused ? error.message : null, retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
     if (error instanceof Unreachable) setTimeout(() => this.work || this.#showNext(), RETRY_MS);
