@@ -92,7 +92,7 @@ THEIRS = {
     "work",
     "claim",
 }
-THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson"}
+THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson", "retired_answer", "keep"}
 
 
 @pytest.mark.parametrize("person", ["annotator", "lead"])
