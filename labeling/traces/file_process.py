@@ -38,6 +38,7 @@ class FileQuestion(msgspec.Struct):
     path: str
     options: ImportOptions
     has_preview: bool
+    seconds: int
     is_cut: bool = False
 
 
@@ -54,12 +55,13 @@ def detect_format(path: Path, options: ImportOptions) -> str:
     """Return the named format, or detect it. Raises UnreadableFile and UnknownFormat."""
     if options.format != "auto":
         return catalog.get_input_format(options.format).name
-    return _ask(FileQuestion(str(path), options, has_preview=False)).format
+    return _ask(FileQuestion(str(path), options, has_preview=False, seconds=MAX_SECONDS)).format
 
 
 def preview_file(path: Path, options: ImportOptions, *, is_cut: bool = False) -> ImportPreview:
     """Return the beginning of a file as an import would read it. Raises UnreadableFile and UnknownFormat."""
-    preview = _ask(FileQuestion(str(path), options, has_preview=True, is_cut=is_cut)).preview
+    question = FileQuestion(str(path), options, has_preview=True, seconds=MAX_SECONDS, is_cut=is_cut)
+    preview = _ask(question).preview
     if preview is None:
         raise RuntimeError(f"the preview of {path} is missing")
     return preview
@@ -74,7 +76,7 @@ def _ask(question: FileQuestion) -> FileAnswer:
     finally:
         _places.release()
     if not received:
-        raise input_files.UnreadableFile(f"{name}: {_describe_limits()}")
+        raise input_files.UnreadableFile(f"{name}: {_describe_limits(question.seconds)}")
     answer = msgspec.msgpack.decode(received, type=FileAnswer)
     if answer.unreadable:
         raise input_files.UnreadableFile(answer.unreadable)
@@ -83,9 +85,9 @@ def _ask(question: FileQuestion) -> FileAnswer:
     return answer
 
 
-def _describe_limits() -> str:
+def _describe_limits(seconds: int) -> str:
     return (
-        f"reading its beginning takes more than {MAX_SECONDS} seconds or {MAX_MEMORY // 1024**2:,} MB of memory."
+        f"reading its beginning takes more than {seconds} seconds or {MAX_MEMORY // 1024**2:,} MB of memory."
         " Split long records, or write smaller row groups"
     )
 
@@ -186,14 +188,14 @@ def _answer_and_exit(fd: int) -> NoReturn:
 def _answer(question: FileQuestion) -> FileAnswer:
     path = Path(question.path)
     try:
-        _limit_process()
+        _limit_process(question.seconds)
         return _look(path, question)
     except input_files.UnreadableFile as error:
         return FileAnswer(unreadable=str(error))
     except catalog.UnknownFormat as error:
         return FileAnswer(unknown_format=str(error))
     except (_TimeIsUp, MemoryError):
-        return FileAnswer(unreadable=f"{path.name}: {_describe_limits()}")
+        return FileAnswer(unreadable=f"{path.name}: {_describe_limits(question.seconds)}")
 
 
 def _look(path: Path, question: FileQuestion) -> FileAnswer:
@@ -207,15 +209,15 @@ def _look(path: Path, question: FileQuestion) -> FileAnswer:
     return answer
 
 
-def _limit_process() -> None:
+def _limit_process(seconds: int) -> None:
     def end(_number: int, _frame: FrameType | None) -> NoReturn:
         raise _TimeIsUp
 
     for number in (signal.SIGXCPU, signal.SIGALRM):
         signal.signal(number, end)
     # The second limit kills: a handler does not run inside a library.
-    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 2))
-    signal.alarm(2 * MAX_SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
+    signal.alarm(2 * seconds)
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MAX_MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -117,11 +117,9 @@ def test_odd_head_is_refused(port: int, sent: bytes, status: bytes) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", sorted(ATTACKS.keys() - {"nothing", "chunked body"}))  # these may be idle for longer
 def test_slow_sockets_are_closed(port: int, attack: str) -> None:
     """Each trickle ends, although the client sends a byte a second."""
-    if attack in ("nothing", "chunked body"):
-        pytest.skip("these may be idle for longer")
     with connect(port, ATTACKS[attack]) as line:
         ends = time.monotonic() + 45
         with contextlib.suppress(OSError):
