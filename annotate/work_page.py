@@ -310,7 +310,8 @@ def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
         pk: {"step": step, "comment": comment, "written": written, "judgments": []}
         for pk, step, comment, written in columns
     }
-    judgments = Judgment.objects.filter(turn__in=reviews).order_by("turn__step__position", "option__position")
+    # A rating may arrive between the two queries: its review is not among those read, so it is left out as well.
+    judgments = Judgment.objects.filter(turn__in=list(turns)).order_by("turn__step__position", "option__position")
     for turn, option, *values in judgments.values_list("turn_id", "option__position", *_JUDGMENT_FIELDS):
         turns[turn]["judgments"].append({"option": option, **dict(zip(_JUDGMENT_FIELDS, values, strict=True))})
     return list(turns.values())
