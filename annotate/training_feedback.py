@@ -101,7 +101,7 @@ def page_with_answer(assignment: Assignment, now: dt.datetime) -> str | None:
 
 
 def _is_retired_answer_visible(assignment: Assignment, now: dt.datetime) -> bool:
-    """Whether the project explains retired gold, no one is asked this trace any more, and the annotator can no longer
+    """Whether the project explains retired gold, the trace is gold no longer, and the annotator can no longer
     change the submission."""
     if assignment.purpose != AssignmentPurpose.GOLD or not assignment.project.shows_retired_gold:
         return False

@@ -78,7 +78,7 @@ class WriteBatch(msgspec.Struct, kw_only=True):
 
 class ClaimMessage(msgspec.Struct, kw_only=True):
     opened: bool = False
-    shown: list[int] = []  # assignments that the page shows, or has left and not yet told so
+    shown: list[int] = []  # assignments that the page shows, or whose ending it has yet to send
 
 
 def _decode_batch(request: UserRequest, own: dict[str, Any]) -> WriteBatch:
