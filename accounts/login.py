@@ -7,12 +7,13 @@ from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
+from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts import rate_limits
+from accounts import confirmation, factors, rate_limits, single_sign_on
 from accounts.models import User
 from accounts.security_log import log_account_event
 
@@ -26,7 +27,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
     }
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the attempt as failed. `authenticate` takes that back after a success."""
+        """Count the attempt as failed. `authenticate` undoes that after a success."""
         try:
             rate_limits.take(
                 {"login_failed": 1}, now=timezone.now().timestamp(), **self._attempt_keys(request, credentials)
@@ -68,16 +69,27 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
 
     def login(self, request: HttpRequest, user: User) -> None:
         super().login(request, user)
+        single_sign_on.note_factor(request)
         methods = get_authentication_records(request, user)
-        _log_login_event("logged_in", user, by=user, method=methods[-1]["method"] if methods else "")
+        last = methods[-1] if methods else {}
+        _log_login_event("logged_in", user, by=user, method=str(last.get("type") or last.get("method") or ""))
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        return not confirmation.is_recent(self.request)
+
+    def send_notification_mail(self, template_prefix: str, user: User, *args: Any, **kwargs: Any) -> None:
+        """Log the change that allauth reports, and mail our own text."""
+        factors.log_notified_change(template_prefix=template_prefix, user=user, now=timezone.now())
 
     def logout(self, request: HttpRequest) -> None:
         if isinstance(request.user, User):
             _log_login_event("logged_out", request.user, by=request.user)
         super().logout(request)
 
-    def add_message(self, *args: Any, **kwargs: Any) -> None:
-        """Add nothing: the next page already shows that the login worked."""
+    def add_message(self, request: HttpRequest, level: int, *args: Any, **kwargs: Any) -> None:
+        """Add errors only: the next page already shows that the login worked."""
+        if level >= messages.ERROR and kwargs.get("message"):
+            messages.error(request, kwargs["message"])
 
 
 def _log_login_event(what: str, user: User | None, *, by: User | None = None, **detail: str) -> None:

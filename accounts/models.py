@@ -22,9 +22,11 @@ class User(AbstractBaseUser, PermissionsMixin):
     name = models.CharField(_("name"), max_length=150, blank=True)
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
+    # Comes from a crowd platform with an ID. Such an account has no password, no reset link and no API tokens.
+    is_worker = models.BooleanField(default=False)
     date_joined = models.DateTimeField(default=timezone.now)
     work_keys = models.TextField(blank=True)  # JSON: action -> key, for keys that differ from the defaults
-    # The work page suggests a break after so many minutes of work; 0: never.
+    # The work page suggests a break after this many minutes of work; 0: never.
     break_minutes = models.PositiveSmallIntegerField(default=50)
     # A user is never deleted, because labels and events refer to the row. Erasing removes all personal data.
     erased_at = models.DateTimeField(null=True, blank=True)
@@ -52,9 +54,14 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class Session(AbstractBaseSession):
-    """Django's session with a reference to its user."""
+    """Django's session with its user, and what the user sees in the list of their sessions."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    # The last login or confirmation that it is the user; each of them starts a new session.
+    authenticated_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(default=timezone.now)  # accurate to some minutes
+    address = models.GenericIPAddressField(null=True, blank=True)
+    browser = models.CharField(max_length=300, blank=True)
 
     @classmethod
     def get_session_store_class(cls) -> Any:
@@ -101,6 +108,7 @@ class Scope(models.TextChoices):
     BRING_IN = "bring_in", _("Import traces")
     TAKE_OUT = "take_out", _("Build and download snapshots")
     SCORE = "score", _("Upload scores and query the current PRM")
+    JUDGE = "judge", _("Add and run judges")
     STEER = "steer", _("Tag, order, assign and withdraw traces")
     AUDIT = "audit", _("Read the security log (operators only)")
 
@@ -111,6 +119,7 @@ class ApiToken(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(_("name"), max_length=100)
     scopes = models.JSONField(default=list)
+    project = models.BigIntegerField(null=True, blank=True)  # no foreign key: projects are above; null for all
     token_digest = models.CharField(max_length=64, unique=True)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

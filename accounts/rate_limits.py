@@ -36,9 +36,13 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     # Crowd raters may share an address.
     "login": (Limit("address", 30, MINUTE),),
     "login_failed": (Limit("address", 10, MINUTE), Limit("account", 5, 5 * MINUTE)),
+    "second_factor": (Limit("account", 5, 5 * MINUTE),),
+    "confirm": (Limit("account", 10, MINUTE),),
     "change_password": (Limit("account", 5, MINUTE),),
     "link": (Limit("address", 20, MINUTE),),
     "join": (Limit("address", 60, MINUTE), Limit("invitation", 300, MINUTE)),
+    # A form that says that a name is taken tells strangers which accounts exist.
+    "name_taken": (Limit("address", 10, HOUR), Limit("invitation", 60, HOUR)),
     "make_token": (Limit("account", 10, HOUR),),
     "api": (Limit("token", 600, MINUTE),),
     "api_failed": (Limit("address", 30, MINUTE),),
@@ -52,7 +56,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
 REDIS_PAUSE = 5.0  # seconds without a further attempt after Redis did not answer
 MAX_LOCAL_BUCKETS = 50_000
 
-# A bucket is the time at which it is full again. Nothing is counted if one of the buckets is too empty.
+# A bucket is stored as the time at which it is full again. Nothing is counted if one of the buckets is too empty.
 _SCRIPT = """
 local now = tonumber(ARGV[1])
 local wait, full = 0, {}
@@ -146,12 +150,12 @@ def render_wait(request: HttpRequest, error: TooManyRequests) -> HttpResponse:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Return the address behind the trusted proxies. Of IPv6, a network counts as one."""
+    """Return the address behind the trusted proxies. An IPv6 network counts as one address."""
     return str(truncate_ip(get_adapter().get_client_ip(request)))
 
 
 def hash_key(text: str) -> str:
-    """Return a key for a name or a secret, which Redis need not know."""
+    """Return a key for a name or a secret, so that Redis does not store the value itself."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 

@@ -10,6 +10,7 @@ class EventsConfig(AppConfig):
         from events import append_only, durability
 
         append_only.register_tables("events_event")
+        append_only.register_erasable_columns("events_event", "detail")
         # Sent once for this app after every migrate. It creates triggers and changes no rows.
         checks.register(durability.check_durability, checks.Tags.database)  # runs before `manage.py migrate`
         post_migrate.connect(append_only.create_triggers, sender=self)

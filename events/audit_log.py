@@ -47,7 +47,7 @@ def log_event(
     subject: str = "",
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4"), from where the request came."""
+    """Log that `by` did `what` ("guideline.published") to `subject` ("guideline:4"), with the origin of the request."""
     # A prepared statement: every submission logs an event.
     if what in _queued:
         log_events([EventEntry(what, project, subject, detail)], by=by, now=now)
@@ -84,7 +84,7 @@ def log_download(
     has_names: bool = False,
     n_rows: int | None = None,
 ) -> None:
-    """Log who took a file, and whether it names people. Files of snapshots have events of their own."""
+    """Log who downloaded a file, and whether it names people. Files of snapshots have events of their own."""
     subject = f"project:{project}" if project else ""
     detail: dict[str, Any] = {"file": file, "has_names": has_names}
     if n_rows is not None:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,16 @@ from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
 
 from events import append_only, audit_log
-from host import postgresql
+from host import disk, postgresql
 from rawsql import planner_statistics
 
 FORMAT = 2
+
+_after_restore: list[Callable[..., object]] = []
+_find_missing_files: list[Callable[[], Iterable[str]]] = []
+
+# Rows that give access. Backups leave them out, so that a backup gives no access and a restore revives no revoked link.
+KEY_TABLES = frozenset({"accounts_session", "accounts_loginlink", "accounts_apitoken", "people_invitation"})
 
 TableColumns = dict[str, list[str]]
 BackupFacts = dict[str, Any]
@@ -40,6 +46,22 @@ class Unusable(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def call_after_restore(function: Callable[..., object]) -> None:
+    """Call a function after every restore, with `now` and with `made_at`, the time of the backup. Apps use this in
+    `AppConfig.ready`."""
+    _after_restore.append(function)
+
+
+def look_for_files_after_restore(function: Callable[[], Iterable[str]]) -> None:
+    """Call a function after every restore by command. It returns a line for each thing whose files are not there: a
+    backup contains the database only."""
+    _find_missing_files.append(function)
+
+
+def describe_missing_files() -> list[str]:
+    return [line for function in _find_missing_files for line in function()]
 
 
 def create_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
@@ -63,7 +85,10 @@ def create_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
             tar.add(folder / "facts.json", "facts.json")
             tar.add(folder / "database", "database")
         archive.chmod(0o600)
+        # A power failure must leave the earlier file or the whole new one.
+        disk.sync_file(archive)
         os.replace(archive, file)
+        disk.sync_file(file.resolve().parent)
     return facts
 
 
@@ -80,6 +105,14 @@ def read_backup(file: Path) -> BackupFacts:
     return facts
 
 
+def verify_backup(file: Path) -> BackupFacts:
+    """Read a whole backup, as a restore would, without a database. Raise Unusable if this version cannot restore it."""
+    facts = read_backup(file)
+    with _unpacked_database(file, facts) as database:
+        _run_program("pg_restore", f"--file={os.devnull}", str(database))
+    return facts
+
+
 def has_users() -> bool:
     """Return whether the database has data that a restore would replace."""
     users = get_user_model()
@@ -90,20 +123,19 @@ def restore_backup(*, file: Path, now: dt.datetime) -> BackupFacts:
     """Replace the database, migrate it, and lock its append-only tables. Raise Unusable if the result differs from the
     facts of the backup."""
     facts = read_backup(file)
-    with _temporary_folder_beside(file) as folder:
-        _unpack_database(file, folder / "database")
-        if _file_digest(folder / "database") != facts["sha256"]:
-            raise _damaged()
+    with _unpacked_database(file, facts) as database:
         connection.close()
         # In one transaction: a dump that cannot be read changes nothing.
         options = ["--clean", "--if-exists", "--no-owner", "--single-transaction"]
-        _call("pg_restore", *options, str(folder / "database"))
+        _call("pg_restore", *options, str(database))
     call_command("migrate", interactive=False, verbosity=0)
     if missing := find_missing_column(table_columns()):
         raise _other_version(missing)
     _compare_row_counts(facts)
     planner_statistics.analyze_everything()  # a restored database has no statistics
     audit_log.log_event(what="backup.restored", by=None, now=now, detail={"made_at": facts["made_at"]})
+    for function in _after_restore:
+        function(now=now, made_at=dt.datetime.fromisoformat(facts["made_at"]))
     return facts
 
 
@@ -126,13 +158,20 @@ def find_missing_column(columns: TableColumns) -> str:
     return ""
 
 
-def _unpack_database(file: Path, target: Path) -> None:
-    """Copy only the bytes: names, owners, and links in the archive are not trusted."""
-    with tarfile.open(file) as tar, target.open("wb") as copy:
-        part = tar.extractfile("database")
-        if part is None:
+@contextmanager
+def _unpacked_database(file: Path, facts: BackupFacts) -> Iterator[Path]:
+    """Copy the dump out of a backup, and compare its checksum. Only the bytes: names, owners, and links in the archive
+    are not trusted."""
+    with _temporary_folder_beside(file) as folder:
+        target = folder / "database"
+        with tarfile.open(file) as tar, target.open("wb") as copy:
+            part = tar.extractfile("database") if "database" in tar.getnames() else None
+            if part is None:
+                raise _damaged()
+            shutil.copyfileobj(part, copy)
+        if _file_digest(target) != facts["sha256"]:
             raise _damaged()
-        shutil.copyfileobj(part, copy)
+        yield target
 
 
 def _check_version(facts: BackupFacts) -> None:
@@ -179,7 +218,8 @@ def _dumped_database(target: Path) -> Iterator[None]:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
-        _call("pg_dump", "--format=custom", "--no-owner", f"--snapshot={snapshot}", f"--file={target}")
+        left_out = [f"--exclude-table-data={table}" for table in sorted(KEY_TABLES)]
+        _call("pg_dump", "--format=custom", "--no-owner", *left_out, f"--snapshot={snapshot}", f"--file={target}")
         yield
 
 
@@ -191,9 +231,13 @@ def _count_rows(table: str) -> int:
 
 def _call(name: str, *arguments: str) -> None:
     settings = connection.settings_dict
+    _run_program(name, *arguments, f"--dbname={settings['NAME']}", environment=_connection_environment(settings))
+
+
+def _run_program(name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
     result = subprocess.run(  # noqa: S603 (our own arguments)
-        [_find_program(name), *arguments, f"--dbname={settings['NAME']}"],
-        env={**os.environ, **_connection_environment(settings)},
+        [_find_program(name), *arguments],
+        env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
         errors="replace",

@@ -25,11 +25,14 @@ class RequestOrigin(NamedTuple):
 _current_origin: ContextVar[RequestOrigin | None] = ContextVar("origin of the request", default=None)
 
 
+def make_origin(*, address: str | None, browser: str) -> RequestOrigin:
+    return RequestOrigin(address, browser.replace("\0", "")[:MAX_BROWSER_LENGTH])
+
+
 @contextmanager
 def request_origin(*, address: str | None, browser: str) -> Iterator[None]:
     """Add this address and browser to every event in the block."""
-    origin = RequestOrigin(address, browser.replace("\0", "")[:MAX_BROWSER_LENGTH])
-    token = _current_origin.set(origin)
+    token = _current_origin.set(make_origin(address=address, browser=browser))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Requests to addresses that users enter: scorers, and webhooks.
+"""Requests to addresses that users enter: scorers, judges, and webhooks.
 
 Users must not reach what only this machine can reach: other services on it, private networks, and the addresses at
 which clouds publish credentials. A host is therefore resolved once, every address must be public, and the connection is
@@ -49,8 +49,10 @@ class RequestFailed(Exception):
 
 class OutboundResponse(NamedTuple):
     status: int
-    content: bytes  # at most `max_bytes`; never shown to users, who could read other services through it
+    # At most `max_bytes`. Never shown as it is, or users could read other services through it.
+    content: bytes
     is_cut: bool
+    retry_after: str = ""  # the header, as sent
 
 
 def check_address(address: str) -> str:
@@ -80,13 +82,17 @@ def post(address: str, body: bytes, headers: Mapping[str, str], *, timeout: floa
             connection.request("POST", target, body, {"Content-Type": "application/json", **headers})
             with connection.getresponse() as response:
                 content = response.read(max_bytes + 1)
-                return OutboundResponse(response.status, content[:max_bytes], len(content) > max_bytes)
+                if response.length and len(content) <= max_bytes:
+                    raise http.client.IncompleteRead(content)  # which a read of a given size does not report
+                retry_after = response.headers.get("Retry-After", "")
+                return OutboundResponse(response.status, content[:max_bytes], len(content) > max_bytes, retry_after)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise RequestFailed(f"{type(error).__name__} {error}".strip()[:300]) from None
 
 
 def sign_request(body: bytes, secret: str, *, at: int) -> dict[str, str]:
-    """Return headers with HMAC-SHA256 over `timestamp.body`. The key is the same when the body is sent again."""
+    """Return headers with HMAC-SHA256 over `timestamp.body`. The idempotency key is the same when the body is sent
+    again."""
     mac = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return {
         "X-Stepmark-Timestamp": str(at),
@@ -107,7 +113,7 @@ def _parse_address(address: str) -> SplitResult:
         is_plain = f"{parts.path}{parts.query}".isascii() and address.isprintable() and " " not in address
         if host and is_plain and parts.scheme in {"http", "https"} and not (parts.username or parts.password):
             return parts
-    message = _("The address “%(address)s” cannot be called. Use https://host:port/path without a user name.")
+    message = _("The address “%(address)s” cannot be used. Use https://host:port/path without a username.")
     raise AddressRefused("invalid", message % {"address": address[:200]})
 
 

@@ -32,7 +32,7 @@ class Conversation:
 
 
 def list_conversations(trace: Trace, *, user_id: int | None = None) -> list[Conversation]:
-    """Return the conversations about a trace in the order of its steps: those of one user, or of all."""
+    """Return the conversations about a trace, of one user or of all, in the order of its steps."""
     rows = MemberMessage.objects.about(trace.pk)
     rows = rows if user_id is None else rows.filter(membership__user=user_id, membership__left_at=None)
     return sorted(_group_by_step(rows), key=lambda each: (each.step is None, each.step or 0, each.membership.pk))

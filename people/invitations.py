@@ -27,7 +27,8 @@ def create_invitation(
     """Create an invitation. Return it with its token, of which only the hash is stored."""
     if not roles.may_grant(members.get_membership(project=project, user=by), role) or role is Role.OWNER:
         raise NotAllowed(
-            _("Your role does not allow you to invite people as %(role)s. Ask an owner.") % {"role": role.label}
+            _("Your role does not allow you to invite people with the role %(role)s. Ask an owner.")
+            % {"role": role.label}
         )
     token = tokens.generate_token()
     with transaction.atomic():

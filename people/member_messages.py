@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -81,7 +81,7 @@ def ask_leads(
         raise NotAllowed(_("Not sent: you are not a member of this project."))
     mine = MemberMessage.objects.open_questions(membership.project_id).filter(membership=membership)
     if mine.count() >= MAX_OPEN_QUESTIONS:
-        raise QuestionRefused(_("Not sent: wait for answers to your earlier questions first."))
+        raise QuestionRefused(_("Not sent: wait until your earlier questions are answered."))
     with transaction.atomic():
         message = MemberMessage.objects.create(
             membership=membership,
@@ -148,11 +148,6 @@ def mark_answers_seen(*, membership: Membership, by: User, now: dt.datetime) -> 
     _check_may_write(membership.project, by)
     fresh = MemberMessage.objects.with_new_answer(membership.project_id).filter(membership=membership)
     return fresh.update(answer_seen_at=now)
-
-
-def erase_messages(*, user: User, now: dt.datetime) -> None:
-    """Delete all messages to and from this user. The log keeps that they were sent, without their text."""
-    MemberMessage.objects.filter(Q(membership__user=user) | Q(written_by=user)).delete()
 
 
 def _check_may_write(project: Project, by: User) -> None:

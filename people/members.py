@@ -9,15 +9,15 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import tokens, users
+from accounts import factors, tokens, users
 from accounts.models import User
-from events import audit_log
+from events import audit_log, revocations
 from events.models import Event
 from labeling import queue, raters
 from labeling.models import Project, Rater
 from labeling.projects import lifecycle
-from people import member_messages, roles
-from people.models import Membership, MembershipQuerySet, Role, WorkerId
+from people import roles
+from people.models import Membership, MembershipQuerySet, Role
 from people.roles import NotAllowed
 
 
@@ -29,7 +29,7 @@ class LastOwner(Exception):
 
 
 class NotAMember(NotAllowed):
-    """The acting user or the other person is not a member: never was, or has left in the meantime."""
+    """The acting user or the other person is not a member. They never were one, or have left in the meantime."""
 
     def __init__(self) -> None:
         super().__init__(_("Nothing was changed: you or the other person are no longer in the project."))
@@ -109,6 +109,7 @@ def change_role(*, membership: Membership, role: Role, by: User, now: dt.datetim
         member.save(update_fields=["role"])
         _sync_rater(member, by, now)
         _log_event("member.role_changed", member, by, now, before=before, after=role.value)
+        _note_change(member, now)
     return member
 
 
@@ -130,7 +131,9 @@ def remove_member(*, membership: Membership, by: User, now: dt.datetime) -> None
 
 def list_removed(project: Project, *, at_most: int = 20) -> list[Membership]:
     """Return members whom someone removed, the latest first. Those who left by themselves need an invitation."""
-    gone = Membership.objects.filter(project=project, left_at__isnull=False).select_related("user")
+    gone = Membership.objects.filter(project=project, left_at__isnull=False, user__erased_at=None).select_related(
+        "user"
+    )
     latest = list(gone.order_by("-left_at", "-pk")[: 2 * at_most])
     subjects = [f"user:{each.user_id}" for each in latest]
     endings = Event.objects.filter(project=project.pk, what__in=["member.left", "member.removed"], subject__in=subjects)
@@ -169,7 +172,9 @@ def find_resettable(*, actor: Membership, among: Collection[User]) -> set[int]:
         for each in Membership.objects.active().filter(user__in=among)
         if each.project_id not in own or not roles.may_manage(own[each.project_id], each.role)
     }
-    ordinary = {user.pk for user in among if user.is_active and not (user.is_staff or user.is_superuser)}
+    ordinary = {
+        user.pk for user in among if user.is_active and not (user.is_staff or user.is_superuser or user.is_worker)
+    }
     return ordinary - not_managed
 
 
@@ -188,16 +193,63 @@ def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> 
     return token
 
 
-def erase_person(*, user: User, by: User | None, now: dt.datetime) -> None:
-    """Erase a user's personal data and end all their memberships. Their ratings are kept under pseudonyms."""
+def reset_factors(*, membership: Membership, by: User, now: dt.datetime) -> None:
+    """Remove the second factors of a member who lost them. They are told, and log in with the password alone."""
+    actor = get_membership(project=membership.project, user=by)
+    is_resettable = membership.user_id in find_resettable(actor=actor, among=[membership.user])
+    if actor.role != Role.OWNER or membership.user_id == by.pk or membership.left_at is not None or not is_resettable:
+        raise NotAllowed(
+            _("Only an owner of all this person’s projects can reset their two-step login. Ask the operator.")
+        )
     with transaction.atomic():
-        for membership in Membership.objects.of(user):
-            member, _user = _lock_pair(membership, user)
-            _end_membership(member, "member.left", by, now)
-        users.erase_user(user=user, now=now)
-        WorkerId.objects.filter(user=user).delete()
-        member_messages.erase_messages(user=user, now=now)
-        audit_log.log_event(what="user.erased", by=by, now=now, subject=f"user:{user.pk}")
+        factors.reset_factors(user=membership.user, by=by, now=now)
+        _log_event("member.factors_reset", membership, by, now)
+
+
+def end_memberships(*, user: User, by: User | None, now: dt.datetime) -> None:
+    """End all memberships of a user who is erased. Their ratings are kept under pseudonyms."""
+    for membership in Membership.objects.of(user):
+        member, _user = _lock_pair(membership, user)
+        _end_membership(member, "member.left", by, now)
+
+
+def repeat_change(*, membership: Membership, role: Role | None, now: dt.datetime) -> None:
+    """End a membership of a restored backup, or set its role, as was done since. A last owner stays one."""
+    with transaction.atomic():
+        try:
+            _keep_an_owner(membership, role)
+        except LastOwner:
+            return
+        if role is None:
+            _end_membership(membership, "member.removed", None, now)
+        elif role != membership.role:
+            before, membership.role = membership.role, role
+            membership.save(update_fields=["role"])
+            _sync_rater(membership, None, now)
+            _log_event("member.role_changed", membership, None, now, before=before, after=role.value)
+
+
+def set_role_of_groups(*, project: Project, user: User, role: Role | None, now: dt.datetime) -> None:
+    """Give a user the role of their groups at the single sign-on, or end the membership. A last owner stays one."""
+    with transaction.atomic():
+        membership = lock_memberships(project=project).filter(user=user).first()
+        is_member = membership is not None and membership.left_at is None
+        if membership is not None and is_member:
+            repeat_change(membership=membership, role=role, now=now)
+        elif role is not None:
+            member = add_member(project=project, user=user, role=role, now=now)
+            _log_event("member.added_by_groups", member, None, now, role=role.value)
+
+
+def _note_change(member: Membership, now: dt.datetime) -> None:
+    """Note the new role, or that there is none, for a restore of an older backup."""
+    revocations.note_after_commit(
+        what="membership",
+        account=users.compute_digest(member.user),
+        now=now,
+        project=member.project_id,
+        role="" if member.left_at else str(member.role),
+    )
 
 
 def _lock_pair(membership: Membership, by: User) -> tuple[Membership, Membership]:
@@ -215,6 +267,7 @@ def _end_membership(member: Membership, what: str, by: User | None, now: dt.date
     member.save(update_fields=["left_at"])
     _sync_rater(member, by, now)
     _log_event(what, member, by, now, role=member.role)
+    _note_change(member, now)
 
 
 def _keep_an_owner(member: Membership, role: Role | None) -> None:

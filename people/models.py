@@ -114,6 +114,28 @@ class WorkerId(models.Model):
         return f"worker id of {self.user_id}"
 
 
+class WorkerDevice(models.Model):
+    """A browser from which a worker ID came. The first is released at once, every other one by a lead.
+
+    Only the digest of its secret is stored; the secret is a cookie of that browser."""
+
+    worker = models.ForeignKey(WorkerId, on_delete=models.CASCADE, related_name="devices", db_index=False)
+    digest = models.CharField(max_length=64, db_index=True)
+    came_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True, blank=True)
+    released_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["worker", "digest"], name="a_device_of_a_worker_is_known_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"device {self.pk}"
+
+
 class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
     def to_members(self) -> "MemberMessageQuerySet":
         return self.filter(kind=MessageKind.MESSAGE)
@@ -145,7 +167,7 @@ class MemberMessageQuerySet(models.QuerySet["MemberMessage"]):
 
 
 class MessageKind(models.TextChoices):
-    MESSAGE = "message", _("message of a lead")
+    MESSAGE = "message", _("message from a lead")
     QUESTION = "question", _("question")
     DISPUTE = "dispute", _("disagreement with a training answer")
 

@@ -33,7 +33,7 @@ def list_paid_work(
     has_rate = project.pay_per_hour is not None
     paid = [
         PaidWork(
-            username=rater.user.username if rater.user else "",
+            username=rater.user.username if rater.user and not rater.user.erased_at else "",
             pseudonym=rater.labeler or "",
             is_member=rater.removed_at is None,
             begins=row.begins,

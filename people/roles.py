@@ -102,5 +102,5 @@ def may_grant(membership: Membership, role: str) -> bool:
 
 
 def may_manage(membership: Membership, role: str) -> bool:
-    """Whether this member may remove members who have `role`, or give them another one."""
+    """Whether this member may remove members who have `role`, or give them another role."""
     return membership.left_at is None and role in MANAGEABLE_ROLES.get(Role(membership.role), frozenset())

@@ -1,6 +1,6 @@
-"""What programs ask for with many traces: choose them by ids or by what is known of them, and steer who labels them.
+"""Requests of programs about many traces: choose traces by ids or by their properties, and steer who labels them.
 
-The API and `manage.py steer_traces` share it. A person or group is named, not numbered.
+The API and `manage.py steer_traces` share this module. Requests give the name of a person or group, not an id.
 """
 
 import datetime as dt
@@ -61,12 +61,12 @@ class TraceChoice(Struct, forbid_unknown_fields=True):
         ]
         given = [condition for is_given, condition in conditions if is_given]
         if not given:
-            raise InvalidSteering(_("Choose traces: by traces, refs, domain, tag, source or metadata."))
+            raise InvalidSteering(_("Select traces with at least one of: traces, refs, domain, tag, source, metadata."))
         return Trace.objects.filter(*given, project=project)
 
 
 class SteeringOrder(Struct, forbid_unknown_fields=True):
-    """What to do with the traces. Without a group or a rater, traces come first for everyone."""
+    """The action on the chosen traces. Without a group or a rater, traces come first for everyone."""
 
     action: SteeringVerb
     tag: str = ""
@@ -82,7 +82,7 @@ def steer_traces(
     """Do one action on the chosen traces. Raises `InvalidSteering` if there are more than the limit."""
     ids = list(choice.select(project).order_by("pk").values_list("pk", flat=True)[: limit + 1 if limit else None])
     if limit and len(ids) > limit:
-        raise InvalidSteering(_("More than %(n)d traces match. Choose fewer.") % {"n": limit})
+        raise InvalidSteering(_("More than %(n)d traces match. Narrow the selection.") % {"n": limit})
     return _CHANGES[order.action](_Run(project, ids, order, by, now))
 
 
@@ -106,9 +106,11 @@ def find_group(project: Project, name: str) -> RaterGroup:
 def _require(order: SteeringOrder, name: str) -> str:
     value = str(getattr(order, name)).strip()
     if not value:
-        raise InvalidSteering(_("The action %(action)s needs a %(name)s.") % {"action": order.action, "name": name})
+        raise InvalidSteering(
+            _("The action “%(action)s” requires “%(name)s”.") % {"action": order.action, "name": name}
+        )
     if name == "tag" and len(value) > tags.MAX_TAG_LENGTH:
-        raise InvalidSteering(_("A tag has at most %(n)d characters.") % {"n": tags.MAX_TAG_LENGTH})
+        raise InvalidSteering(_("A tag can have up to %(n)d characters.") % {"n": tags.MAX_TAG_LENGTH})
     return value
 
 
@@ -161,7 +163,7 @@ def _withdraw(run: _Run) -> ActionOutcome:
 
 def _find_group(run: _Run) -> RaterGroup | None:
     if run.order.group and run.order.rater:
-        raise InvalidSteering(_("Name a group or an annotator, not both."))
+        raise InvalidSteering(_("Give either a group or an annotator, not both."))
     if run.order.rater:
         return queue.ensure_personal_group(rater=find_raters(run.project, [run.order.rater])[0], now=run.now)
     return find_group(run.project, run.order.group) if run.order.group else None
@@ -173,7 +175,9 @@ def _find_reviewer(run: _Run) -> User | None:
         return None
     member = Membership.objects.active().filter(project=run.project, user__username=name).first()
     if member is None or not roles.membership_may(member, Action.ADJUDICATE):
-        raise InvalidSteering(_("%(name)s is not a member who may adjudicate.") % {"name": name[:100]})
+        raise InvalidSteering(
+            _("%(name)s does not have permission to adjudicate in this project.") % {"name": name[:100]}
+        )
     return member.user
 
 

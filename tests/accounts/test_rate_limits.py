@@ -42,7 +42,7 @@ def test_bucket_holds_its_amount_and_refills_evenly() -> None:
 
 
 def test_refused_action_takes_nothing() -> None:
-    """The bucket of the account is not emptied by attempts that the one of the address refuses."""
+    """Attempts that the limit of the address refuses do not use up the limit of the account."""
     assert take_until_refused({"login_failed": 1}, address="a")[0] == 10
     with pytest.raises(TooManyRequests):
         rate_limits.take({"login_failed": 1}, now=NOW, address="a", account="anna")

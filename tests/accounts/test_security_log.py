@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import security_log, tokens, users
+from accounts import security_log, tokens
 from accounts.models import User
 from events import audit_log, origins
 from events.models import Event, EventOrigin
@@ -166,6 +166,6 @@ def test_origins_are_deleted_after_their_time_and_on_erasure(anna: User) -> None
         with origins.request_origin(address="203.0.113.9", browser="x" * 1000):
             audit_log.log_event(what="member.left", by=by, now=now - dt.timedelta(days=days))
     assert origins.delete_old_origins(now=now, days=180) == 1
-    users.erase_user(user=anna, now=now)
+    origins.erase_origins(user_id=anna.pk, now=now)
     assert EventOrigin.objects.count() == 1
     assert security_log.list_security_events().filter(what="member.left").count() == 3

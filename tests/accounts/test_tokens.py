@@ -1,15 +1,18 @@
 """Single-use links, and API tokens: shown once, stored as a hash, valid for a limited time."""
 
 import datetime as dt
+import re
 from functools import partial
 
 import pytest
+from django.core.mail import EmailMessage
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
 
-from accounts import tokens, users
+from accounts import tasks, tokens, users
 from accounts.models import ApiToken, LinkPurpose, LoginLink, User
 from tests import factories
 from tests.concurrency import run_at_once
@@ -117,9 +120,9 @@ def test_find_returns_only_active_api_tokens() -> None:
     row, secret = tokens.create_api_token(user=user, name="CI", scopes=["read"], lasts=A_DAY, now=NOW)
     assert secret not in str(ApiToken.objects.values().get())
     assert tokens.find_api_token(secret=secret, now=NOW) == row
-    assert tokens.find_api_token(secret=secret + "x", now=NOW) is None
+    assert tokens.find_api_token(secret=tokens.generate_api_secret(), now=NOW) is None
     assert tokens.find_api_token(secret=secret, now=NOW + A_DAY) is None
-    tokens.revoke_api_token(token=row, now=NOW)
+    tokens.revoke_api_token(token=row, by=user, now=NOW)
     assert tokens.find_api_token(secret=secret, now=NOW) is None
 
 
@@ -154,3 +157,50 @@ def test_page_creates_shows_once_and_revokes_a_token(client: Client) -> None:
     client.post(reverse("withdraw_token", args=[token.pk]))
     assert tokens.find_api_token(secret=secret, now=timezone.now()) is None
     assert client.post(reverse("tokens"), {**form, "scopes": []}).status_code == 422
+
+
+def test_secrets_have_a_checksum(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    """A wrong secret is refused without a query, and a scanner can tell a token from similar text."""
+    secret = tokens.generate_api_secret()
+    assert re.fullmatch(r"stepmark_[\w-]{43}[0-9A-Za-z]{6}", secret)
+    assert tokens.has_valid_checksum(secret)
+    middle = "A" if secret[20] != "A" else "B"
+    with django_assert_num_queries(0):
+        for wrong in (secret[:20] + middle + secret[21:], secret[:-1], "", "x" * 58, "é" * 58, "other" + secret):
+            assert tokens.find_api_token(secret=wrong, now=NOW) is None
+
+
+@pytest.mark.parametrize(("maximum", "lasts", "expected"), [(30, None, 30), (30, 90, 30), (30, 7, 7), (0, None, None)])
+def test_the_operator_limits_the_life_of_tokens(
+    maximum: int, lasts: int | None, expected: int | None, settings: Settings
+) -> None:
+    settings.MAX_TOKEN_DAYS = maximum
+    token, _ = tokens.create_api_token(
+        user=factories.make_user(), name="CI", scopes=["read"], lasts=lasts * A_DAY if lasts else None, now=NOW
+    )
+    assert token.expires_at == (NOW + expected * A_DAY if expected else None)
+
+
+def test_a_lowered_maximum_ends_older_tokens(settings: Settings) -> None:
+    _, secret = tokens.create_api_token(user=factories.make_user(), name="CI", scopes=["read"], lasts=None, now=NOW)
+    assert tokens.find_api_token(secret=secret, now=NOW + 40 * A_DAY)
+    settings.MAX_TOKEN_DAYS = 30
+    assert tokens.find_api_token(secret=secret, now=NOW + 40 * A_DAY) is None
+
+
+def test_page_offers_no_longer_life_than_the_maximum(client: Client, settings: Settings) -> None:
+    client.force_login(factories.make_user())
+    for maximum, days in ((60, [30, 60]), (365, [30, 90, 365]), (0, [30, 90, 365, 0])):
+        settings.MAX_TOKEN_DAYS = maximum
+        choices = client.get(reverse("tokens")).context["form"].fields["days"].choices
+        assert [value for value, _label in choices] == days
+
+
+def test_the_person_is_mailed_about_a_new_token(mailoutbox: list[EmailMessage]) -> None:
+    user = factories.make_user("anna", email="anna@example.org")
+    token, secret = tokens.create_api_token(user=user, name="CI", scopes=["read"], lasts=None, now=NOW)
+    tasks.mail_new_token(token.pk)
+    assert [mail.to for mail in mailoutbox] == [["anna@example.org"]]
+    assert secret not in mailoutbox[0].body
+    tasks.mail_new_token(0)
+    assert len(mailoutbox) == 1

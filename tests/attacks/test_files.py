@@ -7,16 +7,19 @@ from typing import Any
 
 import pyarrow
 import pytest
+import zstandard
 from pyarrow import parquet
 
-from formats import record_reader, strict_json
+from formats import raw_values, record_reader, strict_json
 from formats.input_files import RATIO_LIMIT, UnreadableFile
 from formats.records import BadLine
-from labeling.traces import file_process
-from labeling.traces.scan import ImportOptions
+from labeling.traces import file_process, record_spool
+from labeling.traces.scan import ImportOptions, read_records
 
 MANY = strict_json.WALK_LIMIT + 10
 VALUES = "[" + "0," * MANY
+
+pytestmark = pytest.mark.fault
 
 
 def repeated_text(length: int, rows: int) -> Any:
@@ -87,7 +90,6 @@ def test_record_with_very_many_values_is_accepted() -> None:
     strict_json.check_strictness(text.encode())
 
 
-@pytest.mark.fault
 def test_process_that_looks_at_a_file_has_a_memory_limit(tmp_path: Path) -> None:
     path = tmp_path / "bomb.parquet"
     columns = {f"c{number}": repeated_text(60_000_000, 1000) for number in range(8)}
@@ -98,7 +100,6 @@ def test_process_that_looks_at_a_file_has_a_memory_limit(tmp_path: Path) -> None
     assert f"{file_process.MAX_SECONDS} seconds" in str(caught.value)
 
 
-@pytest.mark.fault
 def test_process_that_looks_at_a_file_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_process, "MAX_SECONDS", 1)
     path = tmp_path / "bomb.jsonl.gz"
@@ -108,3 +109,59 @@ def test_process_that_looks_at_a_file_has_a_time_limit(tmp_path: Path, monkeypat
     with pytest.raises(UnreadableFile) as caught:
         file_process.preview_file(path, ImportOptions(format="native"))
     assert " 1 seconds" in str(caught.value)
+
+
+def scan(path: Path, format: str) -> None:
+    with record_spool.open_spool(path.parent / "spool") as spool:
+        for _progress in file_process.scan_file(path, ImportOptions(format=format), spool):
+            pass
+
+
+def test_process_of_an_import_has_a_memory_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_process, "SCAN_MEMORY", 64 * 1024**2)
+    path = tmp_path / "bomb.parquet"
+    parquet.write_table(pyarrow.table({"prompt": repeated_text(30_000_000, 20)}), path, compression="zstd")
+    with pytest.raises(UnreadableFile) as caught:
+        scan(path, "trl")
+    assert " 64 MB" in str(caught.value)
+
+
+def test_process_of_an_import_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_process, "SCAN_SECONDS", 1)
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b'{"problem": 5, "steps": ["a"], "more": [' + b'{"a":1},' * 4_000_000 + b"1]}\n")
+    with pytest.raises(UnreadableFile) as caught:
+        scan(path, "native")
+    assert " 1 seconds" in str(caught.value)
+
+
+def test_message_names_the_limit_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b'{"problem": "' + b"x" * raw_values.LINE_LIMIT + b'", "steps": ["a"]}\n')
+    (line,) = [each for each in read_records(path, ImportOptions(format="native")) if isinstance(each, BadLine)]
+    assert f"{raw_values.LINE_LIMIT:,}" in line.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        (b"[" * 300 + b"]" * 300, strict_json.DEPTH_LIMIT),
+        (b"[" + b"9" * (strict_json.NUMBER_LIMIT + 1) + b"]", strict_json.NUMBER_LIMIT),
+    ],
+    ids=["depth", "number"],
+)
+def test_message_names_the_limit_of_json(text: bytes, limit: int) -> None:
+    with pytest.raises(strict_json.JsonRefused) as caught:
+        strict_json.locate_values(text)
+    assert f"{limit:,}" in caught.value.reason
+
+
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+def test_message_names_the_limit_of_unpacking(tmp_path: Path, packing: str) -> None:
+    path = tmp_path / f"bomb.jsonl.{packing}"
+    content = b"\n" * 200_000_000
+    path.write_bytes(gzip.compress(content) if packing == "gz" else zstandard.compress(content))
+    with pytest.raises(UnreadableFile) as caught:
+        list(read_records(path, ImportOptions(format="native")))
+    assert f"{RATIO_LIMIT}" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Clients that send or take nothing hold no thread of the web server."""
+"""Clients that send or receive nothing hold no thread of the web server."""
 
 import contextlib
 import re
@@ -119,7 +119,7 @@ def test_odd_head_is_refused(port: int, sent: bytes, status: bytes) -> None:
 @pytest.mark.fault
 @pytest.mark.parametrize("attack", sorted(ATTACKS.keys() - {"nothing", "chunked body"}))  # these may be idle for longer
 def test_slow_sockets_are_closed(port: int, attack: str) -> None:
-    """Each trickle ends, although the client sends a byte a second."""
+    """Every slow connection is closed, although the client sends a byte a second."""
     with connect(port, ATTACKS[attack]) as line:
         ends = time.monotonic() + 45
         with contextlib.suppress(OSError):

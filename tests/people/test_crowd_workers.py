@@ -1,6 +1,7 @@
 """Crowd workers join with the invitation and their ID, and return to the same account."""
 
 import datetime as dt
+import hmac
 from functools import partial
 
 import pytest
@@ -9,13 +10,18 @@ from django.http import QueryDict
 from accounts.models import User
 from events.models import Event
 from labeling.models import Project
-from people import crowd_workers, invitations, members
+from people import crowd_workers, invitations, members, roles
 from people.crowd_workers import CrowdVisit
-from people.models import Invitation, Membership, Role, WorkerId
+from people.models import Invitation, Membership, Role, WorkerDevice, WorkerId
 from tests.concurrency import run_at_once
 from tests.people.personas import Personas, make_personas
 
 ANN = CrowdVisit("5f3a91d2c4", "study-1", "session-1")
+HERE, ELSEWHERE = "a browser", "another browser"
+
+
+def enter(token: str, now: dt.datetime, visit: CrowdVisit = ANN, device: str = HERE) -> Membership:
+    return crowd_workers.admit_worker(token=token, visit=visit, device=device, now=now)
 
 
 def invite(cast: Personas, now: dt.datetime, uses_allowed: int = 1, days: int = 14) -> str:
@@ -34,10 +40,8 @@ def cast() -> Personas:
 @pytest.mark.django_db
 def test_worker_gets_one_account_and_returns_to_it(cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now)
-    first = crowd_workers.admit_worker(token=token, visit=ANN, now=now)
-    again = crowd_workers.admit_worker(
-        token=token, visit=ANN._replace(session="session-2"), now=now + dt.timedelta(days=1)
-    )
+    first = enter(token, now)
+    again = enter(token, now + dt.timedelta(days=1), ANN._replace(session="session-2"))
     assert first.user == again.user
     assert (first.role, Invitation.objects.get().uses) == (Role.ANNOTATOR, 1)
     known = WorkerId.objects.get()
@@ -49,16 +53,16 @@ def test_worker_gets_one_account_and_returns_to_it(cast: Personas, now: dt.datet
 @pytest.mark.django_db
 def test_worker_id_needs_a_valid_invitation(cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now, days=1)
-    crowd_workers.admit_worker(token=token, visit=ANN, now=now)
+    enter(token, now)
     with pytest.raises(invitations.InvitationInvalid):  # used up, so no one else can join
-        crowd_workers.admit_worker(token=token, visit=CrowdVisit("other"), now=now)
+        enter(token, now, CrowdVisit("other"))
     with pytest.raises(invitations.InvitationInvalid):  # guessed
-        crowd_workers.admit_worker(token="guess", visit=ANN, now=now)
+        enter("guess", now)
     with pytest.raises(invitations.InvitationInvalid):  # expired, for earlier workers too
-        crowd_workers.admit_worker(token=token, visit=ANN, now=now + dt.timedelta(days=2))
+        enter(token, now + dt.timedelta(days=2))
     Project.objects.update(takes_worker_ids=False)
     with pytest.raises(invitations.InvitationInvalid):
-        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
+        enter(token, now)
     assert WorkerId.objects.count() == 1
 
 
@@ -67,14 +71,14 @@ def test_worker_id_needs_an_invitation_for_annotators(cast: Personas, now: dt.da
     Project.objects.update(takes_worker_ids=True)
     _, token = invitations.create_invitation(project=cast.project, role=Role.LEAD, by=cast.owner, now=now)
     with pytest.raises(invitations.InvitationInvalid):
-        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
+        enter(token, now)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("what", ["left", "promoted", "staff", "lead elsewhere"])
 def test_worker_id_opens_no_account_with_more_rights(what: str, cast: Personas, now: dt.datetime) -> None:
     token = invite(cast, now, uses_allowed=5)
-    user = crowd_workers.admit_worker(token=token, visit=ANN, now=now).user
+    user = enter(token, now).user
     if what == "left":
         members.leave_project(membership=cast.membership(user), now=now)
     elif what == "promoted":
@@ -85,14 +89,7 @@ def test_worker_id_opens_no_account_with_more_rights(what: str, cast: Personas, 
         elsewhere = Membership.objects.get(user=cast.neighbour).project
         members.add_member(project=elsewhere, user=user, role=Role.LEAD, now=now)
     with pytest.raises(crowd_workers.WorkerCannotReturn):
-        crowd_workers.admit_worker(token=token, visit=ANN, now=now)
-
-
-@pytest.mark.django_db
-def test_erasing_a_user_deletes_the_worker_id(cast: Personas, now: dt.datetime) -> None:
-    user = crowd_workers.admit_worker(token=invite(cast, now), visit=ANN, now=now).user
-    members.erase_person(user=user, by=cast.owner, now=now)
-    assert not WorkerId.objects.exists()
+        enter(token, now)
 
 
 @pytest.mark.django_db
@@ -130,11 +127,67 @@ def test_visit_refuses_invalid_ids(query: str, cast: Personas) -> None:
         crowd_workers.read_visit(project=cast.project, values_of=QueryDict(query).getlist)
 
 
+@pytest.mark.django_db
+def test_another_browser_waits_for_a_lead(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now)
+    user = enter(token, now).user
+    for _ in range(2):
+        with pytest.raises(crowd_workers.DeviceNotReleased):
+            enter(token, now, ANN._replace(session="forged"), ELSEWHERE)
+    assert WorkerId.objects.get().session == "session-1"
+    waiting = WorkerDevice.objects.get(released_at=None)
+    with pytest.raises(roles.NotAllowed):
+        crowd_workers.release_device(device=waiting, by=cast.reviewer, now=now)
+    crowd_workers.release_device(device=waiting, by=cast.lead, now=now)
+    assert enter(token, now, device=ELSEWHERE).user == enter(token, now).user == user
+    events = Event.objects.filter(what__startswith="member.device").order_by("pk")
+    assert list(events.values_list("what", "by", "subject")) == [
+        ("member.device_waiting", user.pk, f"user:{user.pk}"),
+        ("member.device_released", cast.lead.pk, f"user:{user.pk}"),
+    ]
+
+
+@pytest.mark.django_db
+def test_waiting_browsers_are_limited(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now)
+    enter(token, now)
+    for n in range(crowd_workers.MAX_WAITING_DEVICES + 3):
+        with pytest.raises(crowd_workers.DeviceNotReleased):
+            enter(token, now, device=f"browser {n}")
+    assert WorkerDevice.objects.filter(released_at=None).count() == crowd_workers.MAX_WAITING_DEVICES
+    assert enter(token, now)
+
+
+@pytest.mark.django_db
+def test_a_second_id_of_one_browser_is_reported(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now, uses_allowed=2)
+    enter(token, now)
+    second = enter(token, now, CrowdVisit("invented"))
+    assert Event.objects.get(what="member.device_shared").subject == f"user:{second.user_id}"
+
+
+@pytest.mark.django_db
+def test_signed_links_need_no_release_and_unsigned_ones_are_refused(cast: Personas, now: dt.datetime) -> None:
+    token = invite(cast, now)
+    project = Project.objects.get(pk=cast.project.pk)
+    project.signature_parameter = "sig"
+    key = crowd_workers.compute_signing_key(project)
+    signature = hmac.new(key.encode(), b"abc|s|t", "sha256").hexdigest()
+    query = "PROLIFIC_PID={}&STUDY_ID=s&SESSION_ID=t&sig={}"
+    visit = crowd_workers.read_visit(project=project, values_of=QueryDict(query.format("abc", signature)).getlist)
+    assert visit
+    assert enter(token, now, visit).user == enter(token, now, visit, ELSEWHERE).user
+    for other in (query.format("abd", signature), query.format("abc", ""), "PROLIFIC_PID=abc&STUDY_ID=s&SESSION_ID=t"):
+        with pytest.raises(crowd_workers.InvalidWorkerId):
+            crowd_workers.read_visit(project=project, values_of=QueryDict(other).getlist)
+    assert crowd_workers.compute_signing_key(Project(pk=project.pk + 1)) != key
+
+
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_visits_create_one_account(now: dt.datetime) -> None:
     cast = make_personas()
     token = invite(cast, now, uses_allowed=5)
-    come = partial(crowd_workers.admit_worker, token=token, visit=ANN, now=now)
+    come = partial(enter, token, now)
     came = run_at_once(come, come, come)
     assert len({one.user_id for one in came if isinstance(one, Membership)}) == 1
     assert (WorkerId.objects.count(), Invitation.objects.get().uses) == (1, 1)

@@ -109,15 +109,6 @@ def test_former_members_have_no_unread_messages(cast: Personas, now: dt.datetime
         member_messages.send_message(membership=theirs, text="x", by=cast.lead, now=now)
 
 
-def test_erase_deletes_messages_of_both_sides(cast: Personas, now: dt.datetime) -> None:
-    write(cast, now)
-    member_messages.send_to_all(project=cast.project, text="x", by=cast.owner, now=now)
-    members.erase_person(user=cast.lead, by=None, now=now)
-    assert MemberMessage.objects.get().written_by == cast.owner
-    members.erase_person(user=cast.annotator, by=None, now=now)
-    assert not MemberMessage.objects.exists()
-
-
 @pytest.mark.parametrize(
     ("rule", "fields"),
     [

@@ -12,14 +12,14 @@ from labeling import queue
 from labeling.models import Lane, Project, QueueEntry, Rater, RaterGroup, SteeringRule, Trace, TraceTag
 from labeling.quality import workdays
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def run(command: str, *arguments: str) -> str:

@@ -11,7 +11,7 @@ from accounts import tokens, users
 
 
 class Command(BaseCommand):
-    help = "Create an account that may create projects, and print a single-use link that logs it in."
+    help = "Create an account that can create projects, and print a single-use login link for it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="username of the new account")

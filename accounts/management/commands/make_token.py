@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
@@ -12,7 +13,7 @@ from accounts.models import Scope
 
 
 class Command(BaseCommand):
-    help = "Print a new API token, with which a program acts for a user. Only its hash is stored."
+    help = "Print a new API token that lets a program act for a user. Only its hash is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user", help="username or email address")
@@ -21,8 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, default=90, help="days until the token expires (%(default)s)")
 
     def handle(self, *args: Any, user: str, scopes: list[str], name: str, days: int, **options: Any) -> None:
-        if days < 1:
-            raise CommandError(f"--days {days}: must be at least 1.")
+        if days < 1 or (settings.MAX_TOKEN_DAYS and days > settings.MAX_TOKEN_DAYS):
+            raise CommandError(f"--days {days}: must be between 1 and STEPMARK_MAX_TOKEN_DAYS.")
         _token, secret = tokens.create_api_token(
             user=find_user(user), name=name[:100], scopes=set(scopes), lasts=dt.timedelta(days=days), now=timezone.now()
         )

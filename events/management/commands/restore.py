@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy
 from events import backup
 
 _DATABASE_NOT_EMPTY = gettext_lazy(
-    "The database has data, and restoring replaces all of it with the backup of %(made_at)s. Back it up first, then"
-    " repeat the command with --yes."
+    "The database is not empty. Restoring replaces all its data with the backup from %(made_at)s. Back up"
+    " the current data first, then run the command again with --yes."
 )
 
 
@@ -37,7 +37,9 @@ class Command(BaseCommand):
                 backup.restore_backup(file=file, now=timezone.now())
         except (backup.Unusable, OSError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_("Restored the backup of %(made_at)s.") % facts)
+        self.stdout.write(_("Restored the backup from %(made_at)s.") % facts)
+        for line in backup.describe_missing_files():
+            self.stderr.write(line)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ IMPORT_LABEL = gettext_lazy("Importing records:")
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load all pages; the servers run them when they start
     help = (
         "Import a file of traces into a project. The project is created if it does not exist. Importing a file again "
         "adds nothing. Exit codes: 0 imported, 1 refused, 2 wrong usage, 130 stopped by Ctrl-C."
@@ -46,7 +47,11 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("file", help="a path (.gz and .zst are unpacked) or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
-        add("--by", metavar="USER", help="the user who imports; becomes the owner of a new project")
+        add(
+            "--by",
+            metavar="USER",
+            help="username of the person who imports; a new project gets this person as its owner",
+        )
         add("--format", default="auto", choices=["auto", *catalog.INPUT_FORMATS], help="auto: detect the format")
         add("--segmenter", default="", choices=["", *SEGMENTER_NAMES], help="how to split texts into steps")
         add(
@@ -55,16 +60,16 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="NAME=FIELD",
-            help="read a column or a JSON key as a field of the format, or leave it out (NAME=); repeatable",
+            help="rename a column or JSON key to a field of the format, or leave it out (NAME=); repeatable",
         )
         add("--labels", default="judgments", choices=ImportedLabelKind.values, help="what the ratings in the file are")
         add(
             "--labels-by",
             default="",
             metavar="NAME",
-            help="who made human, monte_carlo and judge labels",
+            help="name of the person or model behind human, monte_carlo or judge labels",
         )
-        add("--gold-use", default=GoldUse.HIDDEN.value, choices=GoldUse.values, help="the use of gold")
+        add("--gold-use", default=GoldUse.HIDDEN.value, choices=GoldUse.values, help="how to use gold in the file")
         add(
             "--purpose",
             default=SourcePurpose.RATE.value,
@@ -75,11 +80,11 @@ class Command(BaseCommand):
             "--private",
             default="count",
             choices=PRIVACY_MODES,
-            help="what to do with email addresses, telephone numbers and keys",
+            help="what to do with email addresses, phone numbers and secret keys",
         )
-        add("--licence", default="", help="the license of the file")
-        add("--source", dest="statement", default="", metavar="TEXT", help="the origin of the file")
-        add("--lenient", dest="is_lenient", action="store_true", help="skip bad lines instead of refusing the file")
+        add("--licence", default="", help="license of the data")
+        add("--source", dest="statement", default="", metavar="TEXT", help="origin of the data")
+        add("--lenient", dest="is_lenient", action="store_true", help="skip bad lines instead of rejecting the file")
         add("--bad-lines", type=Path, metavar="FILE", help="write all bad lines to a CSV file")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -94,7 +99,7 @@ class Command(BaseCommand):
             bar.clear()
             self._print_bad_lines(error.report)
             self.stderr.write(
-                _("Use --lenient to skip bad lines, --format NAME for another format, --map to rename fields.")
+                _("Use --lenient to skip bad lines, --format NAME to choose another format, or --map to rename fields.")
             )
             raise CommandError(str(error).partition(": ")[0]) from error
         except (JobFailed, input_files.UnreadableFile, catalog.UnknownFormat) as error:

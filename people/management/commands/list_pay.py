@@ -12,13 +12,18 @@ from people import payroll
 
 
 class Command(BaseCommand):
-    help = "Print what each person has earned as CSV. The dates are UTC days, both included."
+    help = "Print what each person has earned, as CSV. Dates are UTC days; the first and the last day are included."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
-        add("--since", type=dt.date.fromisoformat, metavar="DATE", help="the first day; default: the beginning")
-        add("--until", type=dt.date.fromisoformat, metavar="DATE", help="the last day; default: today")
+        add(
+            "--since",
+            type=dt.date.fromisoformat,
+            metavar="DATE",
+            help="the first day (default: the start of the project)",
+        )
+        add("--until", type=dt.date.fromisoformat, metavar="DATE", help="the last day (default: today)")
         add("--period", default="", choices=["", "day", "week", "month"], help="one row per period")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -19,9 +19,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
-        add("--save", metavar="NAME", help="create this group, or replace its annotators by those of --rater")
+        add("--save", metavar="NAME", help="create this group, or replace its annotators with those given by --rater")
         add("--rater", dest="raters", action="append", default=[], metavar="USER", help="an annotator (repeatable)")
-        add("--delete", metavar="NAME", help="delete this group; its traces return to their usual order")
+        add("--delete", metavar="NAME", help="delete this group; its traces return to their usual places in the queue")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()

@@ -14,27 +14,34 @@ from people.steering_orders import InvalidSteering, SteeringOrder, SteeringVerb,
 
 
 class Command(BaseCommand):
-    help = "Choose traces, and steer who labels them. Exit codes: 0 done, 1 refused, 2 wrong usage."
+    help = (
+        "Tag, order, assign or withdraw the traces that match the conditions. Exit codes: 0 done, 1 refused, 2"
+        " wrong usage."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add(
             "action",
             choices=get_args(SteeringVerb),
-            help="tag, untag; put first or back; request a label; assign a reviewer; withdraw",
+            help="tag or untag; move to the front or back; request a label; assign a reviewer; withdraw",
         )
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
-        add("--by", metavar="USER", help="the user who is logged as the author")
+        add("--by", metavar="USER", help="username to log as the author of the change")
         add("--tag", default="", help="the tag to add or to remove")
         add("--group", default="", metavar="NAME", help="first: only for this group")
-        add("--rater", default="", metavar="USER", help="first: only for this annotator (user name or pseudonym)")
+        add("--rater", default="", metavar="USER", help="first: only for this annotator (username or pseudonym)")
         add("--reviewer", default="", metavar="USER", help="reviewer: who adjudicates; empty for no one")
         add("--reason", default="", help="withdraw: the reason")
         choice = parser.add_argument_group("which traces", "All conditions must hold; at least one is required.")
         add = choice.add_argument
         add("--trace", dest="traces", type=int, action="append", metavar="ID", help="this trace (repeatable)")
         add(
-            "--ref", dest="refs", action="append", metavar="REF", help="the trace of this name in its file (repeatable)"
+            "--ref",
+            dest="refs",
+            action="append",
+            metavar="REF",
+            help="the trace with this name in its file (repeatable)",
         )
         add("--domain", default="", help="of this domain")
         add("--tagged", default="", metavar="TAG", help="with this tag")

@@ -18,11 +18,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
-        add("--share", type=float, metavar="SHARE", help="create a rule for this share of the traces, up to 1")
+        add(
+            "--share",
+            type=float,
+            metavar="SHARE",
+            help="create a rule that puts this share of new traces first (above 0, up to 1)",
+        )
         add("--domain", default="", help="only traces of this domain")
         add("--source", default="", metavar="TEXT", help="only traces of files whose name contains this text")
         add("--group", default="", metavar="NAME", help="put them first for this group; default: for everyone")
-        add("--existing", action="store_true", help="also existing traces that are not labeled yet")
+        add("--existing", action="store_true", help="also apply the rule to existing traces that are not labeled yet")
         add("--stop", type=int, metavar="ID", help="stop this rule")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -58,4 +63,4 @@ class Command(BaseCommand):
             by=None,
             now=timezone.now(),
         )
-        self.stdout.write(_("%(n)d existing traces were put first.") % {"n": n})
+        self.stdout.write(_("%(n)d existing traces were moved to the front of the queue.") % {"n": n})

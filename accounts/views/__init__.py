@@ -1,13 +1,15 @@
 """Login links, passwords, API tokens and the color theme."""
 
 import datetime as dt
-from typing import cast
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -16,7 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import login, security_log, tokens, users
+from accounts import confirmation, login, security_log, tokens, users
+from accounts.confirmation import require_confirmation
 from accounts.forms import ChangePasswordForm, NewPasswordForm, NewTokenForm
 from accounts.models import LinkPurpose, User
 from accounts.rate_limits import limit_posts
@@ -59,44 +62,71 @@ def new_password(request: HttpRequest, token: str) -> HttpResponseBase:
     return render(request, "accounts/new_password.html", {"form": form, "link_user": link.user}, status=status)
 
 
+def refuse_workers(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Decorate a page that accounts from crowd platforms do not have."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if cast(User, request.user).is_worker:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return checked
+
+
+@refuse_workers
 @sensitive_post_parameters("current", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 @limit_posts("change_password")
-def change_password(request: HttpRequest) -> HttpResponse:
+def change_password(request: HttpRequest) -> HttpResponseBase:
+    """Change the password. It needs the current one, or a recent confirmation from a user who has none."""
     user = cast(User, request.user)
+    if not user.has_usable_password() and confirmation.must_confirm(request, of_credentials=True):
+        return confirmation.suspend(request, back=request.path)
     form = ChangePasswordForm(request.POST or None, user=user)
     if not form.is_valid():
         if "current" in form.errors:
             security_log.log_account_event(what="password_check_failed", user=user, by=user, now=timezone.now())
         status = 422 if form.is_bound else 200
         return render(request, "accounts/change_password.html", {"form": form}, status=status)
-    users.set_password(user=user, password=form.cleaned_data["password"], now=timezone.now())
+    users.set_password(
+        user=user,
+        password=form.cleaned_data["password"],
+        now=timezone.now(),
+        revokes_tokens=form.cleaned_data.get("revokes_tokens", False),
+    )
     update_session_auth_hash(request, user)
     messages.success(request, _("Password changed. You have been logged out everywhere else."))
     return redirect("annotate:home")
 
 
+@refuse_workers
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @limit_posts("make_token")
+@require_confirmation(of_credentials=True)
 def manage_api_tokens(request: HttpRequest) -> HttpResponse:
     """List and create API tokens. A secret is shown once, in the response to the request that creates it."""
     user, now = cast(User, request.user), timezone.now()
-    form, created = NewTokenForm(request.POST or None, user=user), None
+    projects = list(user.memberships.filter(left_at=None).values_list("project_id", "project__name"))
+    form, created = NewTokenForm(request.POST or None, user=user, projects=projects), None
     if form.is_valid():
         name, scopes, days = (form.cleaned_data[field] for field in ("name", "scopes", "days"))
         lasts = dt.timedelta(days=days) if days else None
-        created = tokens.create_api_token(user=user, name=name, scopes=scopes, lasts=lasts, now=now)
-        form = NewTokenForm(user=user)
+        created = tokens.create_api_token(
+            user=user, name=name, scopes=scopes, lasts=lasts, now=now, project_id=form.cleaned_data["project"]
+        )
+        form = NewTokenForm(user=user, projects=projects)
     status = 201 if created else 422 if form.is_bound else 200
-    context = {"form": form, "created": created, "tokens": tokens.list_api_tokens(user), "now": now}
+    rows = tokens.list_api_tokens(user)
+    context = {"form": form, "created": created, "tokens": rows, "projects": dict(projects), "now": now}
     return render(request, "accounts/tokens.html", context, status=status)
 
 
 @require_POST
 def revoke_api_token(request: HttpRequest, token: int) -> HttpResponse:
     row = get_object_or_404(tokens.list_api_tokens(cast(User, request.user)), pk=token)
-    tokens.revoke_api_token(token=row, now=timezone.now())
+    tokens.revoke_api_token(token=row, by=cast(User, request.user), now=timezone.now())
     messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})
     return redirect("tokens")
 
