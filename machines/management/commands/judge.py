@@ -1,0 +1,176 @@
+"""Add judges, try them, run them, and see what they cost."""
+
+import json
+import time
+from argparse import ArgumentParser
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from jobs import runner
+from jobs.models import Job, JobState
+from labeling.models import Project
+from machines import judge_job, judges, prompts, runs
+from machines.judges import InvalidJudge, JudgeSettings
+from machines.models import EndpointKind, Judge, JudgeContractKind, JudgeRun, JudgeRunState, JudgeVote, RunScope
+from machines.runs import RunRefused
+from machines.stored_answers import read_stored_answer
+
+_POLL_SECONDS = 0.3
+
+
+class Command(BaseCommand):
+    help = "Add judges to a project, try them on three traces, run them, and list them with their runs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        add = actions.add_parser("add", help="add a judge, and print its version")
+        _add_settings(add)
+        run = actions.add_parser("run", help="label traces, and print the result as JSON")
+        run.add_argument("--scope", choices=RunScope.values, default=RunScope.ALL)
+        run.add_argument("--most-traces", type=int)
+        run.add_argument("--most-tokens", type=int, help="cost cap of the run")
+        run.add_argument("--most-money", type=Decimal, help="cost cap of the run")
+        for name, text in (
+            ("try", "ask about three traces, and print the answers"),
+            ("resume", "continue a paused run"),
+            ("cancel", "end a run; its answers are kept"),
+        ):
+            actions.add_parser(name, help=text)
+        for action in actions.choices.values():
+            action.add_argument("--project", required=True, help="the project's slug, as in its links")
+            action.add_argument("--name", required=True)
+        for name in ("run", "try", "resume", "cancel"):
+            actions.choices[name].add_argument("--version-number", type=int, help="default: the latest version")
+        for name, text in (("list", "list judges and runs as JSON"), ("cap", "limit what all judges may cost")):
+            actions.add_parser(name, help=text).add_argument("--project", required=True)
+        actions.choices["cap"].add_argument("--most-tokens", type=int)
+        actions.choices["cap"].add_argument("--most-money", type=Decimal)
+        actions.add_parser("prompt", help="print a builtin prompt").add_argument(
+            "--contract", choices=JudgeContractKind.values, default=JudgeContractKind.CRITIC
+        )
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        if action == "prompt":
+            self.stdout.write(prompts.BUILTIN_TEMPLATES[options["contract"]].text)
+            return
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project {options['project']!r}.")
+        try:
+            getattr(self, f"_{action}")(project, options)
+        except (InvalidJudge, RunRefused) as error:
+            field = f"{error.field}: " if isinstance(error, InvalidJudge) else ""
+            raise CommandError(f"{field}{error}") from error
+
+    def _add(self, project: Project, options: dict[str, Any]) -> None:
+        values = {name: options[name] for name in JudgeSettings.__dataclass_fields__ if options.get(name) is not None}
+        if options["prompt_file"]:
+            values["prompt"] = _read_file(options["prompt_file"])
+        if options["key_file"]:
+            values["key"] = _read_file(options["key_file"]).strip()
+        judge = judges.add_judge(project=project, settings=JudgeSettings(**values), by=None, now=timezone.now())
+        self.stderr.write("Added as version:")
+        self.stdout.write(str(judge.version))  # nothing else is printed, so that scripts can capture it
+
+    def _try(self, project: Project, options: dict[str, Any]) -> None:
+        judge = _find_judge(project, options)
+        run = self._follow(runs.start_run(judge=judge, by=None, now=timezone.now(), is_trial=True))
+        for vote in JudgeVote.objects.filter(judge=judge).exclude(answer=None).order_by("trace", "number")[:3]:
+            found = vote.state if vote.state != "parsed" else f"first error: {vote.first_error}"
+            self.stdout.write(f"--- trace {vote.trace_id}, {found}\n{read_stored_answer(vote).text}")
+        self._report(run)
+
+    def _run(self, project: Project, options: dict[str, Any]) -> None:
+        names = ("scope", "most_traces", "most_tokens", "most_money")
+        wanted = {name: options[name] for name in names}
+        judge = _find_judge(project, options)
+        self._report(self._follow(runs.start_run(judge=judge, by=None, now=timezone.now(), **wanted)))
+
+    def _resume(self, project: Project, options: dict[str, Any]) -> None:
+        run = _find_unfinished(_find_judge(project, options))
+        if run.state == JudgeRunState.PAUSED or not Job.objects.unfinished().filter(subject=run.subject).exists():
+            runs.resume_run(run=run, by=None, now=timezone.now())
+        self._report(self._follow(run))
+
+    def _cancel(self, project: Project, options: dict[str, Any]) -> None:
+        runs.cancel_run(run=_find_unfinished(_find_judge(project, options)), by=None, now=timezone.now())
+
+    def _cap(self, project: Project, options: dict[str, Any]) -> None:
+        caps = {name: options[name] for name in ("most_tokens", "most_money")}
+        judges.set_budget(project=project, by=None, now=timezone.now(), **caps)
+
+    def _list(self, project: Project, options: dict[str, Any]) -> None:
+        rows = Judge.objects.filter(project=project).order_by("pk").prefetch_related("runs")
+        self.stdout.write(json.dumps([_describe_judge(judge) for judge in rows], indent=2))
+
+    def _follow(self, run: JudgeRun) -> JudgeRun:
+        """Run the job here, or wait for the worker that has it already."""
+        while job := Job.objects.unfinished().filter(subject=run.subject).order_by("pk").first():
+            if job.state == JobState.QUEUED:
+                runner.run_job(job.pk, judge_job.run_judge_job)
+            else:
+                time.sleep(_POLL_SECONDS)
+        run.refresh_from_db()
+        failed = Job.objects.filter(pk=run.job or 0, state=JobState.FAILED).first()
+        if failed is not None:
+            raise CommandError(f"{failed.failure} Stored answers are kept. Continue with: judge resume")
+        return run
+
+    def _report(self, run: JudgeRun) -> None:
+        self.stdout.write(json.dumps(_describe_run(run), indent=2))
+        if run.state == JudgeRunState.PAUSED:
+            raise CommandError(f"{run.pause_line} The run is paused. Continue with: judge resume", returncode=3)
+
+
+def _add_settings(parser: ArgumentParser) -> None:
+    parser.add_argument("--address", required=True, help="root of the API, for example http://gpu:8000/v1")
+    parser.add_argument("--model", required=True, help="model name as the server knows it")
+    parser.add_argument("--family", choices=EndpointKind.values)
+    parser.add_argument("--model-digest", help="a hash of the weights")
+    parser.add_argument("--contract", choices=JudgeContractKind.values)
+    parser.add_argument("--prompt-file", type=Path, help="an edited prompt (default: the builtin one)")
+    parser.add_argument("--key-file", type=Path, help="file with the API key")
+    parser.add_argument("--votes", type=int, dest="n_votes", help="votes per trace")
+    parser.add_argument("--concurrency", type=int, dest="n_concurrent", help="requests at once")
+    for name in ("temperature", "top-p", "timeout"):
+        parser.add_argument(f"--{name}", type=float)
+    parser.add_argument("--max-tokens", type=int)
+    for name in ("prompt-price", "completion-price"):
+        parser.add_argument(f"--{name}", type=Decimal, help="money per million tokens")
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"Cannot read {path}: {error}") from None
+
+
+def _find_judge(project: Project, options: dict[str, Any]) -> Judge:
+    judge = judges.find_judge(project, options["name"], options["version_number"])
+    if judge is None:
+        raise CommandError(f"The project {project.slug} has no such judge {options['name']!r}.")
+    return judge
+
+
+def _find_unfinished(judge: Judge) -> JudgeRun:
+    run = JudgeRun.objects.unfinished().filter(judge=judge).first()
+    if run is None:
+        raise CommandError(f"No run of {judge.label} is unfinished.")
+    return run
+
+
+def _describe_run(run: JudgeRun) -> dict[str, Any]:
+    names = ("state", "pause", "pause_line", "is_trial", "scope", "n_traces", "n_judged", "n_labeled", "n_votes")
+    counts = ("n_unread", "n_failed", "n_repeated", "prompt_tokens", "completion_tokens")
+    return {name: getattr(run, name) for name in (*names, *counts)} | {"money": f"{run.money:.4f}"}
+
+
+def _describe_judge(judge: Judge) -> dict[str, Any]:
+    names = ("name", "version", "family", "address", "model", "contract", "prompt_version", "prompt_digest", "n_votes")
+    described = {name: getattr(judge, name) for name in names}
+    return described | {"runs": [_describe_run(run) for run in judge.runs.all()]}

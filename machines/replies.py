@@ -1,0 +1,145 @@
+"""Read the answers of judges. What cannot be read is counted by its reason and never becomes a label.
+
+`first error`: the last `\\boxed{}` contains the number of the step, or -1 for no error. `step labels` and `agent
+rubric`: the last JSON object. A step without a label stays unlabeled, and an answer that labels no step as wrong must
+label every step: otherwise it does not say that there is no error.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from machines.prompts import JudgeContract
+
+
+class ReplyState(StrEnum):
+    PARSED = "parsed"
+    EMPTY = "empty"  # no text
+    TRUNCATED = "truncated"  # it reached the token limit, or never left its thoughts
+    UNPARSED = "unparsed"  # text without a readable answer
+    OUT_OF_RANGE = "out_of_range"  # it names a step that cannot be labeled
+    REFUSED = "refused"  # the endpoint refused this request
+    FAILED = "failed"  # the endpoint answered on no attempt; asked again by the next run
+
+
+@dataclass(frozen=True)
+class ParsedReply:
+    """The reading of one answer. `first_error` is a position, or None for no error."""
+
+    state: ReplyState
+    first_error: int | None = None
+    ratings: Mapping[int, int] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
+
+
+_BOX = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_NUMBER = re.compile(r"[-−]?\d{1,9}", re.ASCII)
+_BLOCK = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.S | re.I)
+_THOUGHTS_END = "</think>"
+_THOUGHTS_START = "<think>"
+_MAX_BLOCKS = 50
+MAX_REASON_CHARACTERS = 2_000
+
+
+def parse_reply(contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True) -> ParsedReply:
+    """Read one answer. An answer that was cut off is not read, because it may not be the last word."""
+    if not is_complete:
+        return ParsedReply(ReplyState.TRUNCATED)
+    answer = text.rpartition(_THOUGHTS_END)[2]
+    if _THOUGHTS_START in answer:
+        return ParsedReply(ReplyState.TRUNCATED)
+    if not answer.strip():
+        return ParsedReply(ReplyState.EMPTY)
+    if contract == JudgeContract.CRITIC:
+        return _parse_critic(answer, rateable)
+    return _parse_labels(contract, answer, rateable)
+
+
+def _parse_critic(answer: str, rateable: Sequence[int]) -> ParsedReply:
+    boxes = _BOX.findall(answer)
+    content = boxes[-1].strip().strip("$").strip() if boxes else ""
+    if not _NUMBER.fullmatch(content):
+        return ParsedReply(ReplyState.UNPARSED)
+    number = int(content.replace("−", "-"))
+    if number == -1:
+        return ParsedReply(ReplyState.PARSED, None, dict.fromkeys(rateable, 1))
+    if number not in rateable:
+        return ParsedReply(ReplyState.OUT_OF_RANGE)
+    ratings = {position: -1 if position == number else 1 for position in rateable if position <= number}
+    return ParsedReply(ReplyState.PARSED, number, ratings)
+
+
+def _parse_labels(contract: str, answer: str, rateable: Sequence[int]) -> ParsedReply:
+    for text in _list_candidates(answer):
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        labels = _read_labels(contract, content)
+        if labels is not None:
+            return _check_labels(labels, rateable)
+    return ParsedReply(ReplyState.UNPARSED)
+
+
+def _list_candidates(answer: str) -> Iterator[str]:
+    """Return what may be the JSON object, the last one first."""
+    yield from reversed(_BLOCK.findall(answer)[-_MAX_BLOCKS:])
+    start, end = answer.find("{"), answer.rfind("}")
+    if 0 <= start < end:
+        yield answer[start : end + 1]
+
+
+_Labels = dict[int, tuple[Any, str]]
+
+
+def _read_labels(contract: str, content: Any) -> _Labels | None:
+    """Return label and reason by step, or None if the object has another shape."""
+    if not isinstance(content, dict):
+        return None
+    if contract == JudgeContract.STEP_LABELS:
+        return _read_step_list(content.get("steps"))
+    labels, reasons = content.get("step_labels"), content.get("explanations")
+    if not isinstance(labels, dict):
+        return None
+    reasons = reasons if isinstance(reasons, dict) else {}
+    if not all(_is_index(key) for key in labels):
+        return None
+    return {int(key): (label, _clean_reason(reasons.get(key))) for key, label in labels.items() if label is not None}
+
+
+def _read_step_list(steps: Any) -> _Labels | None:
+    if not isinstance(steps, list):
+        return None
+    found: _Labels = {}
+    for each in steps:
+        if not isinstance(each, dict) or not _is_index(each.get("step")):
+            return None
+        if each.get("label") is not None:
+            found[int(each["step"])] = (each["label"], _clean_reason(each.get("reason")))
+    return found
+
+
+def _is_index(value: Any) -> bool:
+    return not isinstance(value, bool) and re.fullmatch(r"\d{1,9}", str(value), re.ASCII) is not None
+
+
+def _clean_reason(reason: Any) -> str:
+    """Return a text that the database accepts."""
+    text = reason if isinstance(reason, str) else ""
+    return text.replace("\0", "").encode("utf-8", "ignore").decode()[:MAX_REASON_CHARACTERS]
+
+
+def _check_labels(labels: _Labels, rateable: Sequence[int]) -> ParsedReply:
+    if any(isinstance(label, bool) or label not in (-1, 0, 1) for label, _ in labels.values()):
+        return ParsedReply(ReplyState.UNPARSED)
+    if not set(labels) <= set(rateable):
+        return ParsedReply(ReplyState.OUT_OF_RANGE)
+    wrong = [position for position, (label, _) in labels.items() if label == -1]
+    if not wrong and set(labels) != set(rateable):
+        return ParsedReply(ReplyState.UNPARSED)
+    ratings = {position: int(label) for position, (label, _) in sorted(labels.items())}
+    reasons = {position: reason for position, (_, reason) in sorted(labels.items()) if reason}
+    return ParsedReply(ReplyState.PARSED, min(wrong, default=None), ratings, reasons)

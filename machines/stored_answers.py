@@ -1,0 +1,29 @@
+"""Answers of endpoints as they are stored: the whole body, compressed."""
+
+import zlib
+from typing import NamedTuple
+
+from machines import chat_endpoint
+from machines.models import JudgeVote
+
+_MAX_BYTES = 16 << 20
+
+
+class StoredAnswer(NamedTuple):
+    text: str
+    is_complete: bool
+
+
+def pack_answer(content: bytes) -> bytes:
+    return zlib.compress(content, level=6)
+
+
+def unpack_answer(packed: bytes) -> bytes:
+    return zlib.decompressobj().decompress(packed, _MAX_BYTES)
+
+
+def read_stored_answer(vote: JudgeVote) -> StoredAnswer:
+    if not vote.answer:
+        return StoredAnswer("", is_complete=True)
+    text, finish_reason, is_answer = chat_endpoint.read_choice(unpack_answer(bytes(vote.answer)))
+    return StoredAnswer(text, is_complete=is_answer and finish_reason != "length")

@@ -1,0 +1,82 @@
+"""From the votes of a judge to one verdict on a trace: a distribution over the first error, and a rating per step.
+
+P(E) is the share of parsed votes for each first error. The verdict of a critic is the first error with most votes; of
+equally frequent ones, the one that was voted for first. The verdict of a judge that labels steps is the majority for
+each step, by the same rule.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from machines.prompts import JudgeContract
+from machines.replies import ParsedReply, ReplyState
+
+
+@dataclass(frozen=True)
+class StepVerdict:
+    """`n_right` of `n_votes` votes put the first error after this step, or nowhere."""
+
+    position: int
+    rating: int
+    n_votes: int
+    n_right: int
+    reason: str = ""
+
+    @property
+    def value(self) -> float:
+        return self.n_right / self.n_votes
+
+
+@dataclass(frozen=True)
+class TraceVerdict:
+    first_error: int | None
+    first_errors: dict[int | None, float]  # P(E): share of the votes by position; None for no error
+    n_votes: int  # parsed ones
+    steps: list[StepVerdict]
+
+
+def combine_votes(contract: str, replies: Sequence[ParsedReply], rateable: Sequence[int]) -> TraceVerdict | None:
+    """Return the verdict, or None if no vote could be read."""
+    votes = [reply for reply in replies if reply.state == ReplyState.PARSED]
+    if not votes:
+        return None
+    counts = Counter(vote.first_error for vote in votes)
+    ratings = _count_critic(counts, rateable) if contract == JudgeContract.CRITIC else _count_labels(votes, rateable)
+    steps = [
+        StepVerdict(
+            position,
+            rating,
+            n_votes=len(votes),
+            n_right=sum(n for error, n in counts.items() if error is None or error > position),
+            reason=_find_reason(votes, position, rating),
+        )
+        for position, rating in ratings.items()
+    ]
+    first_error = min((step.position for step in steps if step.rating == -1), default=None)
+    shares = {error: n / len(votes) for error, n in sorted(counts.items(), key=_order_first_errors)}
+    return TraceVerdict(first_error, shares, len(votes), steps)
+
+
+def _order_first_errors(item: tuple[int | None, int]) -> tuple[bool, int]:
+    return item[0] is None, item[0] or 0
+
+
+def _count_critic(counts: Counter[int | None], rateable: Sequence[int]) -> dict[int, int]:
+    winner = counts.most_common(1)[0][0]
+    return {position: -1 if position == winner else 1 for position in rateable if winner is None or position <= winner}
+
+
+def _count_labels(votes: Sequence[ParsedReply], rateable: Sequence[int]) -> dict[int, int]:
+    ratings = {}
+    for position in rateable:
+        counts = Counter(vote.ratings[position] for vote in votes if position in vote.ratings)
+        if counts:
+            ratings[position] = counts.most_common(1)[0][0]
+    return ratings
+
+
+def _find_reason(votes: Sequence[ParsedReply], position: int, rating: int) -> str:
+    """Return the first reason that was given for this rating."""
+    reasons = (vote.reasons.get(position, "") for vote in votes if vote.ratings.get(position) == rating)
+    return next((reason for reason in reasons if reason), "")
