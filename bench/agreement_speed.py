@@ -111,7 +111,7 @@ def _headline_from(connection: "psycopg.Connection[Any]", query: str) -> Any:
 
 @contextmanager
 def _tables(connection: "psycopg.Connection[Any]", units: Ints, labels: Ints, problems: Ints) -> Iterator[None]:
-    """Insert the ratings as rows and delete them afterwards."""
+    """Insert the ratings as rows and delete them afterward."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE UNLOGGED TABLE bench_rating (unit int, problem int, rating smallint)")
         with cursor.copy("COPY bench_rating FROM STDIN") as copy:

@@ -3,9 +3,9 @@
     python -m bench.gate --data DIR [--draws 200]
 
 The builtin PRM is trained on a third of the problems of ProcessBench's GSM8K and MATH parts; it is the current PRM.
-Candidates are trained on another third (equally good but for its luck), and on 60 and 20 traces of it (worse). Held-out
-sets of 50 to 400 problems are drawn from the last third, by problem and with replacement. The true difference is that
-on the whole last third. For comparison: the share that would be accepted as "not significantly worse".
+Candidates are trained on another third (equally good except for chance), and on 60 and 20 traces of it (worse).
+Held-out sets of 50 to 400 problems are drawn from the last third, by problem and with replacement. The true difference
+is the one on the whole last third. For comparison: the share that would be accepted as "not significantly worse".
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Measure the speed of imports: `python -m bench.import_speed [--traces N]`, on the server of DATABASE_URL.
 
 Blocks of the import alternate with plain COPYs of the same number of prepared rows into the same tables with the same
-keys and indexes. `--raters 16` imports a whole file while raters are working instead
+keys and indexes. `--raters 16` instead imports a whole file while raters are working
 (bench/import_speed_with_raters.py).
 """
 
@@ -108,6 +108,7 @@ def _bare_copy(number: int) -> float:
     """Copy and commit prepared rows like those of a block."""
     from django.db import connection, transaction
 
+    from labeling.traces import packed_rows
     from labeling.traces import trace_rows as tables
 
     with transaction.atomic():
@@ -115,7 +116,10 @@ def _bare_copy(number: int) -> float:
         texts = {table: _text(found, table.defaults) for table, found in made.by_table.items() if found}
     began = time.perf_counter()
     with transaction.atomic(), connection.cursor() as cursor:
-        for table in tables.TABLES:
+        for table in (*tables.PARENT_TABLES, *tables.CHILD_TABLES):
+            if table is tables.CHILD_TABLES[0]:
+                packed_rows.STEP.insert(made.steps)
+                packed_rows.OPTION.insert(made.options)
             if table in texts:
                 names = ", ".join(f'"{name}"' for name in table.columns)
                 with cursor.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:

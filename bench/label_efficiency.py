@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import configured_django  # noqa: F401 (before the imports below, which read settings)
 from prm import benchmark_evaluation
 from prm.backends import builtin
 from prm.benchmark_evaluation import BenchmarkSet
@@ -60,15 +61,15 @@ class LabelPool:
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Every wrong labeled step that judges beside every right one of its stratum (source, place in the trace)."""
+    """Each wrong labeled evaluation step, paired with each right one of its stratum (source, place in the trace)."""
 
-    rows: Ints  # steps that judge
+    rows: Ints  # evaluation steps
     wrong: Ints  # places in them
     right: Ints
     is_matched: Bools  # of like length
 
     def judge(self, p_wrong: Floats) -> tuple[float, float]:
-        """Risk-set AUC and its length-matched form (`prm.evaluation.step_figures` says what they are)."""
+        """Return the risk-set AUC and its length-matched form, as `prm.evaluation.step_figures` defines them."""
         above = p_wrong[self.wrong] - p_wrong[self.right]
         in_order = (above > 0) + 0.5 * (above == 0)
         return float(in_order.mean()), float(in_order[self.is_matched].mean())
@@ -131,7 +132,7 @@ def match_pairs(world: LabelPool, judged: Ints) -> JudgedPairs:
 
 
 def learning_curve(world: LabelPool, there: PoolSplit, name: str, *, is_served: bool, seed: int, run: int = 0) -> Curve:
-    """Whatever reads, and however often: the first traces of a seed are the same."""
+    """Return the learning curve. The first traces of a seed are the same for every acquisition and every run."""
     chosen = np.random.default_rng([2, seed]).permutation(there.pool)[:START]
     points, hours = [], []
     while True:
@@ -182,7 +183,7 @@ def next_batch(
 
 
 def curve_area(points: Floats, hours: Floats, up_to: tuple[float, float] | None) -> Floats:
-    """The mean height of the curve, against traces or between two moments of reading time."""
+    """Return the mean height of the curve, by traces or between two moments of reading time."""
     if up_to is None:
         return np.asarray((points[:-1] + points[1:]).mean(axis=0) / 2)
     grid = np.linspace(*up_to, 101)
@@ -190,19 +191,19 @@ def curve_area(points: Floats, hours: Floats, up_to: tuple[float, float] | None)
 
 
 def relative_gains(one: Curve, others: Sequence[Curve]) -> Floats:
-    """Over the mean of others."""
+    """Return the gains over the mean of the others."""
     return np.asarray(np.mean([difference(one, other) for other in others], axis=0))
 
 
 def difference(one: Curve, other: Curve) -> Floats:
-    """Against traces for each metric, then against hours."""
+    """Return the difference by traces for each metric, then by hours."""
     common = (float(other[1][0]), float(min(one[1][-1], other[1][-1])))
     by_traces = curve_area(*one, None) - curve_area(*other, None)
     return np.concatenate([by_traces, curve_area(*one, common) - curve_area(*other, common)])
 
 
 def confidence_interval(values: Floats) -> tuple[float, float]:
-    """Mean and the half width of its 95 % interval, over seeds."""
+    """Return the mean and the half width of its 95 % interval, over seeds."""
     half = t_quantile(p=0.975, df=len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean()), float(half)
 

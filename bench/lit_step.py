@@ -1,9 +1,9 @@
-"""Measure whether the lit step is on the screen: `python -m bench.lit_step --data DIR [--moves 2000]`.
+"""Measure whether the highlighted step is on the screen: `python -m bench.lit_step --data DIR [--moves 2000]`.
 
 A browser moves through real runs of agents and mathematical solutions (from the folder DIR) and through synthetic tall
-steps, at five sizes of the screen, with all steps shown and with one at a time. A move fails if the lit step is not
-wholly between problem and dock afterwards, or, if it is taller than that, does not start at its top. It ends with one
-line of JSON, and exits with 1 if more than one move of a thousand failed.
+steps, at five sizes of the screen, with all steps shown and with one at a time. A move fails if the highlighted step is
+not entirely between problem and dock afterward or, if it is taller than this space, does not start at the top of the
+space. It ends with one line of JSON, and exits with 1 if more than one move of a thousand failed.
 """
 
 import argparse

@@ -70,7 +70,7 @@ def _math(project: Any, data: Path) -> Any:
 
 
 def _tall(project: Any, data: Path) -> Any:
-    """Steps and observations of very different heights, below a long problem and a long policy."""
+    """Make steps and observations of very different heights, below a long problem and a long policy."""
     from labeling.models import Step
     from tests import factories
 

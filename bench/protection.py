@@ -1,6 +1,6 @@
 """Measure how soon bad raters are paused by the evidence, and how many ordinary raters are paused by mistake.
 
-Two worlds, seeded, with the decision function of the platform:
+Two worlds, seeded, and judged by the platform's own decision function:
 
     campaign   398 traces, overlap 2, hidden gold beside them, eight raters of equal pace: six honest ones with
                accuracies of 0.65 to 0.95, one who calls every step positive, one who finds 30 % of the errors; and the
@@ -10,18 +10,23 @@ Two worlds, seeded, with the decision function of the platform:
 
 An honest rater is right on a trace with the rater's accuracy. A wrong result on a trace with an error is "no error"
 with the rater's own share of misses (0.2 to 1), otherwise another step.
+
+Times are those of people who read: steps have about 35 words, as in ProcessBench, and a rater needs 0.12 to 0.7 seconds
+per word (the raters of the genuine PRM800K records 0.65 to 0.85, so these are fast) and a moment per step. A third of
+them read the whole trace first and then rate its steps in 0.2 to 0.7 seconds each. One in twenty traces is skimmed at
+three times the pace. One who clicks rates each step in 0.1 to 0.35 seconds.
 """
 
 import argparse
 import json
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from stats import rater_protection
-from stats.arrays import Ints
+from stats import rater_protection, rater_signals
+from stats.arrays import Floats, Ints
 from stats.first_error_reports import ReportArrays
 from stats.rater_protection import ObservedWork
 
@@ -37,6 +42,20 @@ class SimulatedRater:
     stops: float | None = None  # instead of the accuracy: the chance to stop at any step
     domains: tuple[int, ...] = (0, 1, 2, 3)
     skills: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # added to the accuracy, by domain
+    seconds_per_word: float = 0.3
+    reads_first: bool = False
+    clicks: bool = False
+
+    def spend(self, words: Ints, n_rated: int, clock: np.random.Generator) -> Floats:
+        """Return the seconds spent on each rated step."""
+        if self.clicks:
+            return np.asarray(clock.uniform(0.1, 0.35, n_rated))
+        pace = self.seconds_per_word * (1 / 3 if clock.random() < 0.05 else 1.0) * clock.lognormal(0, 0.3)
+        if self.reads_first:
+            seconds = clock.uniform(0.2, 0.7, n_rated)
+            seconds[0] += pace * words.sum()
+            return np.asarray(seconds)
+        return np.asarray(pace * words[:n_rated] + clock.lognormal(-0.2, 0.6, n_rated))
 
     def report(self, truth: int, length: int, domain: int, random: np.random.Generator) -> int:
         if self.stops is not None:
@@ -57,12 +76,13 @@ OTHER_BAD_RATERS = {
     "first step": SimulatedRater(0.0, stops=1.0),
     "random step": SimulatedRater(0.0, stops=0.2),
     "finds 10 %": SimulatedRater(0.0, detection=0.1),
+    "clicks": SimulatedRater(0.0, detection=0.0, clicks=True),
 }
 
 
 @dataclass
 class SimulatedProject:
-    """Traces with hidden truths, the queue of a project, and what was submitted so far."""
+    """Traces with hidden truths, the queue of a project, and the submissions so far."""
 
     random: np.random.Generator
     lengths: Ints
@@ -72,9 +92,11 @@ class SimulatedProject:
     overlap: int = 2
     limit: int = 5
     rows: list[tuple[int, int, int]] = field(default_factory=list)  # trace, rater, end
+    is_impossible: list[bool] = field(default_factory=list)  # as many
     results: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     seen: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     open: list[int] = field(default_factory=list)
+    clock: np.random.Generator = field(default_factory=np.random.default_rng)
 
     @classmethod
     def create(
@@ -88,7 +110,26 @@ class SimulatedProject:
         truth = np.where(has_error, (random.random(n) * lengths).astype(int), lengths)
         project = cls(random, lengths, truth, domains, gold, overlap)
         project.open = list(range(traces))
+        project.clock = np.random.default_rng([seed, 1])  # of its own, so that times change no results
         return project
+
+    def record(self, number: int, rater: SimulatedRater, trace: int) -> int:
+        """Let a rater label a trace. Return the result."""
+        length = int(self.lengths[trace])
+        end = rater.report(int(self.truth[trace]), length, int(self.domains[trace]), self.random)
+        words = np.maximum(self.clock.lognormal(3.4, 0.55, length), 3).astype(np.int64)
+        n_rated = min(end + 1, length)
+        seconds = rater.spend(words, n_rated, self.clock)
+        is_impossible = rater_signals.is_faster_than_reading(
+            ms=1000 * float(seconds.sum()),
+            words=int(words[:n_rated].sum()),
+            n_fast=int((seconds < rater_signals.FAST_MS / 1000).sum()),
+            n_steps=n_rated,
+        )
+        self.rows.append((trace, number, end))
+        self.is_impossible.append(is_impossible)
+        self.seen[number].add(trace)
+        return end
 
     def assign(self, number: int, rater: SimulatedRater) -> int | None:
         if self.random.random() < GOLD_SHARE:
@@ -104,9 +145,7 @@ class SimulatedProject:
         trace = self.assign(number, rater)
         if trace is None:
             return False
-        end = rater.report(int(self.truth[trace]), int(self.lengths[trace]), int(self.domains[trace]), self.random)
-        self.rows.append((trace, number, end))
-        self.seen[number].add(trace)
+        end = self.record(number, rater, trace)
         if trace < len(self.lengths) - self.n_gold:
             results = self.results[trace]
             results.append(end)
@@ -131,8 +170,8 @@ class SimulatedProject:
                 domains=self.domains[used],
             ),
             known={row: {int(self.truth[trace])} for row, trace in enumerate(used.tolist()) if trace >= first_gold},
-            is_impossible=np.zeros(n, dtype=np.bool_),
-            is_timed=np.zeros(n, dtype=np.bool_),
+            is_impossible=np.array(self.is_impossible, dtype=np.bool_),
+            is_timed=np.ones(n, dtype=np.bool_),
             is_counted=np.ones(n, dtype=np.bool_),
         )
 
@@ -140,11 +179,14 @@ class SimulatedProject:
 def draw_honest(random: np.random.Generator, *, is_varied: bool = False) -> SimulatedRater:
     """Draw an honest rater; a varied one differs between domains, and half of these work in two domains only."""
     accuracy, misses = float(random.uniform(0.65, 0.95)), float(random.uniform(0.2, 1.0))
+    clock = np.random.default_rng(int(1e9 * accuracy))
+    pace, reads_first = float(np.exp(clock.uniform(-2.1, -0.35))), bool(clock.random() < 1 / 3)
+    rater = SimulatedRater(accuracy, misses, seconds_per_word=pace, reads_first=reads_first)
     if not is_varied:
-        return SimulatedRater(accuracy, misses)
+        return rater
     skills = random.normal(0, 0.05, 4)
     domains = tuple(sorted(random.choice(4, 2 if random.random() < 0.5 else 4, replace=False).tolist()))
-    return SimulatedRater(accuracy, misses, domains=domains, skills=tuple((skills - skills.mean()).tolist()))
+    return replace(rater, domains=domains, skills=tuple((skills - skills.mean()).tolist()))
 
 
 @dataclass
@@ -180,7 +222,7 @@ def run_project(
 
 
 def run_campaign(seed: int, bad: tuple[SimulatedRater, ...] = (ALL_POSITIVE, FINDS_FEW)) -> Pauses:
-    """Eight raters, the bad ones first. Without bad ones, the campaign runs to its end."""
+    """Run a project with eight raters, the bad ones first. Without bad ones, it runs to the end."""
     project = SimulatedProject.create(traces=398, gold=90, error_shares=[0.67], overlap=2, seed=seed)
     raters = [*bad, *(draw_honest(project.random) for _ in range(8 - len(bad)))]
     return run_project(project, raters, rounds=120, every=5, until=set(range(len(bad))) or None)
@@ -213,14 +255,14 @@ def measure_campaigns(seeds: range) -> dict[str, object]:
         print(
             f"seed {seed:3}  all positive {run.after.get(0)!s:>4}  30 % {run.after.get(1)!s:>4}  honest {len(honest)}"
         )
-    others = {
-        name: [run_campaign(seed, (rater,)).after.get(0) for seed in seeds[: len(seeds) // 5]]
-        for name, rater in OTHER_BAD_RATERS.items()
-    }
+    some = seeds[: len(seeds) // 5]
+    other_runs = {name: [run_campaign(seed, (rater,)) for seed in some] for name, rater in OTHER_BAD_RATERS.items()}
+    others = {name: [run.after.get(0) for run in found] for name, found in other_runs.items()}
     return {
         "all_positive_by_25": sum(run.after.get(0, 999) <= ALL_POSITIVE_BY for run in runs),
         "finds_30_by_60": sum(run.after.get(1, 999) <= FINDS_FEW_BY for run in runs),
         "honest_paused": sum(number > 1 for run in runs for number in run.after),
+        "clicks_by_speed_alone": [sum(0 in run.alone["speed"] for run in other_runs["clicks"]), len(some)],
         "others": {name: sorted(999 if after is None else after for after in found) for name, found in others.items()},
     }
 

@@ -1,10 +1,11 @@
 """Measure setting aside all labels of one rater in a large project, and undoing it:
 `python -m bench.set_aside [--traces N]`.
 
-The project has 100,000 traces, each labeled twice by 40 raters, so a rater has 5,000 labels. Measured are the preview,
-the job, the longest chunk (it keeps submits of its traces waiting), and the statistics afterwards; and what a reader
-sees then: the consensus, the rows of a snapshot, and the pay. Times are by the clock and by the processor, of this
-process and of its PostgreSQL backend together; the targets are for the processor.
+The project has 100,000 traces, each labeled twice by 40 raters, so a rater has 5,000 labels. Hidden gold confirms its
+rater model, so the model settles traces. It measures the preview, the job, its longest chunk (which keeps submits of
+its traces waiting), the statistics afterward, and the fit that follows, which looks for doubtful traces. It also checks
+what readers then see: the consensus, the rows of a snapshot, and the pay. Times are wall time, and processor time of
+this process and its PostgreSQL backend together; the targets are for processor time.
 """
 
 import argparse
@@ -32,6 +33,18 @@ _STATEMENTS = (
     "INSERT INTO labeling_queueentry (lane_id, trace_id, key, slots, slots_left)"
     " SELECT l.id, t.id, t.id, 2, 0 FROM labeling_lane l, labeling_trace t",
     "UPDATE labeling_project SET pay_per_hour = 20",
+    # Hidden gold: the first 60 traces with an error, and the first 60 contested ones, which have none.
+    "CREATE TEMP TABLE gold_trace AS SELECT id FROM labeling_trace WHERE id <= 600 AND id % 10 IN (0, 1)",
+    *(
+        f"DELETE FROM labeling_{table} WHERE trace_id IN (SELECT id FROM gold_trace)"
+        for table in ("settlement", "consensus", "firsterrorreport", "agreementtally", "queueentry")
+    ),
+    "UPDATE labeling_assignment SET purpose = 'gold' WHERE trace_id IN (SELECT id FROM gold_trace)",
+    "INSERT INTO labeling_gold (trace_id, use, accepted_first_errors, explanation, made_at)"
+    " SELECT id, 'hidden', CASE WHEN id % 5 = 0 THEN '[3]' ELSE '[null]' END::jsonb, '', now() FROM gold_trace",
+    "INSERT INTO labeling_goldanswer (assignment_id, gold_id, project_id, rater_id, use, attempt, first_error, verdict,"
+    " answered_at) SELECT a.id, g.id, a.project_id, a.rater_id, 'hidden', 1, CASE WHEN a.trace_id % 5 = 0 THEN 3 END,"
+    " 'right', a.submitted_at FROM labeling_gold g JOIN labeling_assignment a ON a.trace_id = g.trace_id",
     "ANALYZE",
 )
 
@@ -59,7 +72,7 @@ def _measure(n_traces: int) -> dict[str, Any]:
 
     from bench import project_stats_fill
     from labeling.models import Project, Rater
-    from labeling.quality import project_stats, set_aside, settlements
+    from labeling.quality import project_stats, rater_model, set_aside, settlements
     from labeling.quality.set_aside import LabelScope
 
     project = Project.objects.get(pk=project_stats_fill.fill_database(n_traces))
@@ -69,6 +82,9 @@ def _measure(n_traces: int) -> dict[str, Any]:
     now = project_stats_fill.START + dt.timedelta(days=project_stats_fill.DAYS)
     settlements.apply_drift(project_id=project.pk, drift=settlements.compute_drift(project_id=project.pk))
     project_stats.compute_project_stats(project_id=project.pk, now=now)
+    fit = rater_model.fit_raters(project_id=project.pk, now=now)
+    assert fit is not None
+    assert fit.settles_traces
     rater = Rater.objects.order_by("pk")[0]
     scope = LabelScope(rater.pk, now)
     before = _read(project)
@@ -77,6 +93,7 @@ def _measure(n_traces: int) -> dict[str, Any]:
     made = set_aside.set_aside_labels(project=project, scope=scope, reason="x", by=None, now=now)
     _time(found, "set aside", lambda: _run_job(now, found))
     _time(found, "figures", lambda: project_stats.compute_project_stats(project_id=project.pk, now=now))
+    _time(found, "fit", lambda: _run_fit(now))
     after = _read(project)
     found |= {"to collect again": impact.n_missing}
     found |= {f"{name}, after": value for name, value in after.items()} | {
@@ -121,6 +138,16 @@ def _run_job(now: dt.datetime, found: dict[str, Any]) -> None:
         for name, seconds in times.items():
             key = f"longest chunk, {name}ms"
             found[key] = max(found.get(key, 0), round(1000 * seconds))
+
+
+def _run_fit(now: dt.datetime) -> None:
+    """Run the fit that the job requested."""
+    from jobs import runner
+    from jobs.models import Job
+    from labeling.quality import rater_model
+
+    job = Job.objects.unfinished().get(kind=rater_model.KIND)
+    assert runner.run_job(job.pk, rater_model.chunks, clock=lambda: now) == "done"
 
 
 def _time(found: dict[str, Any], name: str, run: Callable[[], Any]) -> Any:

@@ -1,10 +1,10 @@
-"""Measure how many settled traces of a campaign are wrong, and for how many labels: `python -m bench.settling`.
+"""Measure how many settled traces of a project are wrong, and how many labels they took: `python -m bench.settling`.
 
 The campaign of `bench.protection`: 398 traces, overlap 2, at most five labels, hidden gold, eight raters of whom one
 calls every step positive and one finds 30 % of the errors, or eight honest ones. Labels of raters whom the evidence
 pauses are set aside at once. Traces are settled by votes alone, or as the platform does it: the rater model is fitted
-whenever the work has grown by a quarter, asks for a label where it doubts the votes, and settles traces once it is
-calibrated on gold (here: from `GOLD` answers on; the platform tests it).
+whenever the work has grown by a quarter, asks for a label where it doubts the votes or what it settled before, and
+settles traces once it is calibrated on gold (here: from `GOLD` answers on; the platform tests it).
 """
 
 import argparse
@@ -27,6 +27,7 @@ from labeling.quality import redundancy  # noqa: E402  as above
 from labeling.quality.redundancy import ResolutionCourse, WeighedVotes  # noqa: E402  as above
 from labeling.quality.submitted_reports import RevisionReport  # noqa: E402  as above
 from stats import first_error_dawid_skene, first_error_reports, rater_protection  # noqa: E402  as above
+from stats.arrays import Bools  # noqa: E402  as above
 from stats.first_error_dawid_skene import FirstErrorFit  # noqa: E402  as above
 from stats.first_error_reports import ReportArrays  # noqa: E402  as above
 
@@ -60,9 +61,7 @@ class SettledProject:
             if found is None:
                 return False
             trace = found
-        end = rater.report(int(project.truth[trace]), int(project.lengths[trace]), 0, random)
-        project.seen[number].add(trace)
-        project.rows.append((trace, number, end))
+        end = project.record(number, rater, trace)
         if trace < TRACES:
             self.votes[trace][number] = end
             self.settle([trace])
@@ -132,13 +131,25 @@ class SettledProject:
         if self.uses_model and self.n_labels >= max(100, 1.25 * self.n_fitted):
             self.n_fitted, is_first = self.n_labels, self.fit is None
             rows = [row for row in self.project.rows if row[1] not in self.paused]
-            self.fit = first_error_dawid_skene.fit_reports(self._arrays(rows)[0])
+            reports, used = self._arrays(rows)
+            self.fit = first_error_dawid_skene.fit_reports(reports, possible=self._find_possible(reports, used))
             labeled = [trace for trace in range(TRACES) if self.votes[trace]]
-            self.settle([trace for trace in labeled if is_first or trace not in self.settled])
+            chances = self._posteriors(labeled)
+            self.settle([trace for trace in labeled if is_first or self._is_doubtful(trace, chances[trace])])
+
+    def _find_possible(self, reports: ReportArrays, used: list[int]) -> Bools:
+        """Return which places can be the first error: the answers of gold are known."""
+        places, traces = first_error_reports.enumerate_places(reports.lengths), np.array(used)
+        is_gold = traces >= TRACES
+        return np.asarray(~is_gold[places.traces] | (places.steps == self.project.truth[traces][places.traces]))
+
+    def _is_doubtful(self, trace: int, chances: list[float]) -> bool:
+        return trace not in self.settled or chances[self.settled[trace]] < redundancy.DOUBTFUL
 
 
 def run_campaign(seed: int, *, uses_model: bool, is_clean: bool) -> tuple[float, float, float]:
-    """Return the labels per trace, the share of wrong settled traces, and that of traces without a result."""
+    """Return the labels per trace, the share of settled traces that are wrong, and the share of traces without a
+    result."""
     project = SimulatedProject.create(traces=TRACES, gold=90, error_shares=[0.67], overlap=OVERLAP, seed=seed)
     people = [protection.draw_honest(project.random) for _ in range(RATERS)]
     if not is_clean:

@@ -4,7 +4,7 @@ Sixteen logged-in raters send requests to gunicorn in a loop: claim a trace of t
 batch of twelve ratings, submit. Each size of the queue has its own database on the server of DATABASE_URL, which is
 dropped at the end. All traces are in the queue; only traces that raters will reach have steps.
 
-The report has cycles per second, CPU time of the web server and of the database per cycle, and response times. Web
+The report states cycles per second, CPU time of the web server and of the database per cycle, and response times. Web
 server, database and raters share the cores of this machine. Ends with one line of JSON.
 """
 

@@ -1,4 +1,4 @@
-"""The sockets of clients, what a request head announces, and the number of large requests of an address.
+"""The sockets of clients, the size that a request head announces, and the number of large requests per address.
 
 See config/web_worker.py."""
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 MAX_HEAD = 32 * 1024
 MAX_BUFFERED = 128 * 1024  # bytes of a body that the main thread receives
-# A bulk thread gives up on a client that sends or takes nothing for this long, or less than MIN_RATE bytes a second.
+# A bulk thread gives up on a client that sends or receives nothing for this long, or less than MIN_RATE bytes a second.
 STALLED_SECONDS = 15.0
 MIN_RATE = 1024
 # A body of unknown length may come from a program that is still making it. Only imports by the API read such bodies.
@@ -28,7 +28,7 @@ _UNKNOWN_LENGTH = re.compile(rb"\r\n(?:transfer-encoding|expect)[ \t]*:", re.IGN
 
 
 class Demand(NamedTuple):
-    """What a request head announces: the size of the request, or None if only reading it can tell."""
+    """The size of a request that its head announces, or None if only reading the request can tell."""
 
     size: int | None
     is_bulk: bool
@@ -39,7 +39,7 @@ class HeadTooLarge(Exception):
 
 
 def measure_request(received: bytearray) -> Demand | None:
-    """Return what the request that begins here announces, or None while its head is incomplete.
+    """Return the size that the head of the request announces, or None while the head is incomplete.
 
     gunicorn parses and checks the request later. A head that is unusual in any way goes to a bulk thread.
     """
@@ -72,7 +72,7 @@ class ClientSocket:
         self.unsent = bytearray()
         self.left: int | None = 0  # bytes of the current request that its thread has not taken, None if unknown
         self.is_bulk = False
-        self.is_cut = False  # the client sent something that nobody reads
+        self.is_cut = False  # the client sent something that no one will read
         self._began = 0.0
         self._transferred = 0
 

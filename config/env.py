@@ -1,11 +1,12 @@
 """Read environment variables, and two values that the data folder supplies without one.
 
-An invalid value stops the start with a message that names a valid one."""
+With an invalid value the process does not start, and the message names a valid value."""
 
 import contextlib
 import os
 import re
 import secrets
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -25,7 +26,9 @@ def read_text(name: str, default: str | None = None) -> str:
     if value:
         return value
     if default is None:
-        raise ImproperlyConfigured(f"{name} is not set. Set {name}, or {name}_FILE to a file that holds it.")
+        raise ImproperlyConfigured(
+            f"{name} is not set. Set {name}, or set {name}_FILE to a file that contains the value."
+        )
     return default
 
 
@@ -106,6 +109,48 @@ def read_mail_server(name: str) -> MailServer:
         raise ImproperlyConfigured(f"{name} must look like smtp://user:password@host:587 or smtps://host:465.")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return MailServer(parts.hostname, parts.port or port, user, password, security)
+
+
+class SingleSignOn(NamedTuple):
+    """An OpenID Connect provider."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    name: str
+    scopes: list[str]
+    groups_claim: str
+    group_roles: dict[str, tuple[str, ...]]  # per group: "owner", or project and role as "slug:role"
+
+
+def make_single_sign_on(
+    *, issuer: str, group_roles: Mapping[str, str], roles: Collection[str], **others: Any
+) -> SingleSignOn | None:
+    """Return the provider, None without an issuer. The values of a group are separated by plus signs."""
+    issuer = issuer.rstrip("/")
+    if not issuer:
+        return None
+    if urlsplit(issuer).scheme != "https" and urlsplit(issuer).hostname not in {"127.0.0.1", "localhost"}:
+        raise ImproperlyConfigured(f"STEPMARK_OIDC_ISSUER={issuer!r} must start with https://.")
+    if not others["client_id"] or not others["client_secret"]:
+        raise ImproperlyConfigured("With STEPMARK_OIDC_ISSUER, set STEPMARK_OIDC_CLIENT_ID and _CLIENT_SECRET too.")
+    split = {group: tuple(value.split("+")) for group, value in group_roles.items()}
+    for value in (each for values in split.values() for each in values):
+        slug, _mark, role = value.rpartition(":")
+        if value != "owner" and not (slug and role in roles):
+            raise ImproperlyConfigured(
+                f"STEPMARK_OIDC_GROUPS: {value!r} is neither owner nor of the form project:role."
+            )
+    return SingleSignOn(issuer=issuer, group_roles=split, **others)
+
+
+def read_choices(name: str, choices: Collection[str]) -> list[str]:
+    """Return a comma-separated list of known words."""
+    words = read_list(name, "")
+    for word in words:
+        if word not in choices:
+            raise ImproperlyConfigured(f"{name}: {word!r} is none of {', '.join(choices)}.")
+    return words
 
 
 def _read_secret_file(name: str, file: Path) -> str:

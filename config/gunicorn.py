@@ -5,6 +5,7 @@ import resource
 from typing import Any
 
 from config import env
+from config.logs import WithoutAddress
 from host import processes
 
 worker_class = "config.web_worker.BufferedWorker"
@@ -23,8 +24,22 @@ timeout = 60
 control_socket_disable = True
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 (a heartbeat must not wait for a disk)
 loglevel = "info"
+umask = 0o077  # uploads and logs are for this user only
+_LEAST_KEY_LENGTH, _LEAST_KEY_CHARACTERS = 32, 10
+
+
+def on_starting(server: Any) -> None:
+    """Refuse to serve an https origin with a secret key that can be guessed, and keep addresses out of the log."""
+    key = env.read_text("SECRET_KEY", "")
+    is_weak = len(key) < _LEAST_KEY_LENGTH or len(set(key)) < _LEAST_KEY_CHARACTERS
+    if key and is_weak and env.read_text("STEPMARK_ORIGIN", "").startswith("https://"):
+        raise SystemExit("SECRET_KEY can be guessed: use 50 random characters, as `make secrets` creates them.")
+    server.log.error_log.addFilter(WithoutAddress())
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """End a worker with its master, or it would hold the port."""
+    """End a worker with its master, or it would hold the port. Limit its statements."""
+    from rawsql import statement_limits  # needs Django's settings, which the application has loaded
+
     processes.die_with_parent(server.pid)
+    statement_limits.limit_web_statements()

@@ -1,13 +1,12 @@
 """Our own middleware: a shorter path for requests of the work page, the origin of events, and the time zone."""
 
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
-from allauth.account.adapter import get_adapter
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +14,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_structlog.middlewares import RequestMiddleware
 
+from accounts.sessions import read_origin
+from config import problems, request_times
 from events import origins
 
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -34,6 +35,26 @@ class SecurityHeadersMiddleware:
         return response
 
 
+class ApiProblemMiddleware:
+    """Answer every refusal below API_PREFIX as a problem document (RFC 9457), whatever refused the request.
+
+    The views of the API make their own; URL resolution, other middleware and unexpected errors make pages."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_refusal = response.status_code >= 400 and request.path_info.startswith(settings.API_PREFIX)
+        if not is_refusal or response.headers.get("Content-Type") == problems.CONTENT_TYPE:
+            return response
+        kept = {name: response.headers[name] for name in ("Allow", "Retry-After") if name in response.headers}
+        status = response.status_code
+        return HttpResponse(
+            problems.encode_problem(status), status=status, content_type=problems.CONTENT_TYPE, headers=kept
+        )
+
+
 class RatingRequestMiddleware(BaseHandler):
     """Route POST requests below RATING_REQUEST_PREFIX through RATING_REQUEST_MIDDLEWARE.
 
@@ -46,7 +67,12 @@ class RatingRequestMiddleware(BaseHandler):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         is_rating = request.method == "POST" and request.path_info.startswith(settings.RATING_REQUEST_PREFIX)
-        return self.handle_rating(request) if is_rating else self.handle_page(request)
+        if not is_rating:
+            return self.handle_page(request)
+        began = time.perf_counter()
+        response = self.handle_rating(request)
+        request_times.note_request(request.path_info, time.perf_counter() - began)
+        return response
 
     def _chain(self) -> Handler:
         """Build the chain as Django does, from the innermost middleware outwards."""
@@ -84,17 +110,9 @@ class EventOriginMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        address, browser = find_client_address(request), request.headers.get("User-Agent", "")
+        address, browser = read_origin(request)
         with origins.request_origin(address=address, browser=browser):
             return self.get_response(request)
-
-
-def find_client_address(request: HttpRequest) -> str | None:
-    """Return the address as the login limits see it; None if it is unknown, or if the number of proxies is wrong."""
-    try:
-        return str(get_adapter(request).get_client_ip(request))
-    except (ImproperlyConfigured, PermissionDenied):
-        return None
 
 
 class TimeZoneMiddleware:

@@ -1,5 +1,6 @@
 """All settings, each environment value read once. docs/operations.md describes every variable."""
 
+import datetime as dt
 import logging
 import tomllib
 from pathlib import Path
@@ -45,8 +46,10 @@ INSTALLED_APPS = [
     "labeling",
     "people",
     "prm",
+    "machines",
     "exports",
     "notices",
+    "privacy",
     "demo",
     "annotate",
     "dashboard",
@@ -55,6 +58,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "django_structlog",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -63,20 +68,22 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.middleware.SecurityHeadersMiddleware",
+    "config.middleware.ApiProblemMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.RatingRequestMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.EventOriginMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "config.uploads.UploadMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.sessions.SessionUserMiddleware",
-    "config.middleware.EventOriginMiddleware",
     "config.middleware.TimeZoneMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "people.required_factors.RequiredFactorMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -91,6 +98,7 @@ RATING_REQUEST_MIDDLEWARE = [
     "accounts.sessions.SessionUserMiddleware",
     "config.middleware.ErrorLogMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "people.required_factors.RequiredFactorMiddleware",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -137,14 +145,18 @@ DATABASES["default"]["OPTIONS"] = {
     "options": " ".join(
         [
             "-c plan_cache_mode=force_generic_plan",
-            "-c synchronous_commit=on",  # what is confirmed is on disk, whatever the server's default
+            # A merge join is expected to stop early if the statistics of a small table lack its newest keys, and
+            # then reads the whole large table: a submit read all options after an import.
+            "-c enable_mergejoin=off",
+            "-c synchronous_commit=on",  # a confirmed write is on disk, whatever the server's default
             # A process that hangs in a transaction would hold its locks for ever.
             "-c idle_in_transaction_session_timeout=10min",
         ]
     ),
     **DATABASES["default"].get("OPTIONS", {}),
 }
-LEAST_FREE_BYTES = 2**20 * env.read_int("STEPMARK_LEAST_FREE_MB", default=500)  # imports and exports leave so much
+WEB_STATEMENT_SECONDS = env.read_int("STEPMARK_WEB_STATEMENT_SECONDS", default=15, least=1)
+LEAST_FREE_BYTES = 2**20 * env.read_int("STEPMARK_LEAST_FREE_MB", default=500)  # imports and exports leave this much
 ACCEPTS_DATA_LOSS = env.read_bool("STEPMARK_ACCEPT_DATA_LOSS", default=False)
 # A page that expects a file uses another handler; see config.uploads. /tmp may be memory.
 FILE_UPLOAD_HANDLERS = ["config.uploads.RefuseFiles"]
@@ -175,6 +187,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     # A person may be waiting for the response: try once; the sweep publishes again.
     "max_retries": 0,
+    # An idle worker asks again after this many seconds; a message arrives at once.
+    "polling_interval": 10.0,
     "socket_connect_timeout": 2,
 }
 CELERY_TASK_PUBLISH_RETRY = False
@@ -183,16 +197,12 @@ CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {"short": {}, "jobs": {}}
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5  # then a job is interrupted after its last chunk and resumes elsewhere
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULER = "jobs.scheduler.QuietScheduler"
 CELERY_BEAT_SCHEDULE = {
-    # An entry expires if no worker takes it before the next one is due.
-    "sweep the jobs": {"task": "jobs.sweep", "schedule": 10.0, "options": {"expires": 10.0}},
-    "start the generations that are due": {"task": "prm.start_due", "schedule": 60.0, "options": {"expires": 60.0}},
-    "release expired leases": {"task": "labeling.lapse_due", "schedule": 15.0, "options": {"expires": 15.0}},
+    # Whatever has work now: jobs, leases, notices, generations, and traces that wait for their consensus.
+    "look for work": {"task": "jobs.look_for_work", "schedule": 15.0},
     "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
-    "send notices": {"task": "notices.send_due", "schedule": 5.0, "options": {"expires": 5.0}},
     "delete old notices": {"task": "notices.delete_old", "schedule": crontab(hour="3", minute="25")},
-    # Consensus, further labels and statistics follow seconds after a submit.
-    "settle submitted traces": {"task": "labeling.refresh", "schedule": 3.0, "options": {"expires": 3.0}},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},
     "delete scores of old PRMs": {"task": "prm.forget_scores", "schedule": crontab(hour="3", minute="35")},
     "delete old addresses of events": {"task": "events.delete_old_origins", "schedule": crontab(hour="3", minute="15")},
@@ -207,6 +217,9 @@ DJANGO_STRUCTLOG_STATUS_DEFAULT_LOG_LEVEL = DJANGO_STRUCTLOG_STATUS_START_LOG_LE
 DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 ORIGIN_DAYS = env.read_int("STEPMARK_ORIGIN_DAYS", default=180)  # how long events keep address and browser
+MAX_TOKEN_DAYS = env.read_int("STEPMARK_MAX_TOKEN_DAYS", default=365)  # the longest life of an API token; 0: no limit
+# Erasures, changed passwords and ended memberships, for a restore: keep it where a lost database cannot take it along.
+REVOCATIONS_FILE = Path(env.read_text("STEPMARK_REVOCATIONS_FILE", "") or DATA_DIR / "revocations.jsonl")
 METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
 # --- people ------------------------------------------------------------------------------------------------------
@@ -218,6 +231,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "accounts.passwords.PlatformWordValidator"},
 ]
 LOGIN_REDIRECT_URL = "annotate:home"
 LOGIN_URL = "account_login"
@@ -230,6 +244,38 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "change_password": None}  # see accounts.rate_limits
 SESSION_ENGINE = "accounts.sessions"
+SESSION_COOKIE_AGE = 3600 * env.read_int("STEPMARK_SESSION_HOURS", default=14 * 24, least=1)  # since the last login
+SESSION_IDLE = dt.timedelta(hours=env.read_int("STEPMARK_SESSION_IDLE_HOURS", default=24, least=1))
+# How long a login or a confirmation counts for what needs one; see accounts.confirmation.
+CONFIRMATION_LIFETIME = dt.timedelta(minutes=env.read_int("STEPMARK_CONFIRM_MINUTES", default=30, least=1))
+
+# --- second factors and single sign-on -----------------------------------------------------------------------------
+_roles = ("owner", "lead", "reviewer", "engineer", "viewer", "annotator")
+SECOND_FACTOR_ROLES = env.read_choices("STEPMARK_SECOND_FACTOR_ROLES", [*_roles, "operator"])
+MFA_ADAPTER = "accounts.factors.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_TOTP_TOLERANCE = 1  # a code is accepted for 30 more seconds before and after, because clocks differ
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_FORMS = {
+    "authenticate": "accounts.forms.CodeForm",
+    "activate_totp": "accounts.forms.NewAppForm",
+    "add_webauthn": "accounts.forms.NewPasskeyForm",
+    "authenticate_webauthn": "accounts.forms.PasskeyStepForm",
+    "login_webauthn": "accounts.forms.PasskeyLogInForm",
+}
+MFA_RATE_LIMITS: dict[str, str | None] = {"webauthn_login": None}  # see accounts.rate_limits
+SSO = env.make_single_sign_on(
+    issuer=env.read_text("STEPMARK_OIDC_ISSUER", ""),
+    client_id=env.read_text("STEPMARK_OIDC_CLIENT_ID", ""),
+    client_secret=env.read_text("STEPMARK_OIDC_CLIENT_SECRET", ""),
+    name=env.read_text("STEPMARK_OIDC_NAME", "single sign-on"),
+    scopes=env.read_list("STEPMARK_OIDC_SCOPES", "openid,profile,email"),
+    groups_claim=env.read_text("STEPMARK_OIDC_GROUPS_CLAIM", "groups"),
+    group_roles=env.read_mapping("STEPMARK_OIDC_GROUPS"),
+    roles=_roles,
+)
+SOCIALACCOUNT_ADAPTER = "accounts.single_sign_on.SingleSignOnAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an email address that a person typed is no proof
 
 # --- email -------------------------------------------------------------------------------------------------------
 # Notices only. Without a mail server nothing is mailed.
@@ -254,6 +300,9 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
         "frame-ancestors": [NONE],
         "base-uri": [NONE],
+        # Scripts set no HTML except through the policies of static/js/html.js and static/js/html_of_htmx.js.
+        "require-trusted-types-for": ["'script'"],
+        "trusted-types": ["stepmark", "default"],
     }
 }
 # Keeps login links out of the Referer header; "no-referrer" would also remove the origin from our own forms.
@@ -263,7 +312,25 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store, private",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Permissions-Policy": ", ".join(
+        f"{feature}=()"
+        for feature in (
+            "accelerometer",
+            "camera",
+            "display-capture",
+            "geolocation",
+            "gyroscope",
+            "hid",
+            "local-fonts",
+            "magnetometer",
+            "microphone",
+            "midi",
+            "payment",
+            "serial",
+            "usb",
+            "xr-spatial-tracking",
+        )
+    ),
     "X-Frame-Options": "DENY",
 }
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
@@ -273,6 +340,9 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 # With an https origin, all requests are redirected to TLS and browsers remember it.
 _secure = ORIGIN.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _secure
+COOKIE_PREFIX = "__Host-" if _secure else ""  # browsers then refuse these cookies from subdomains and without TLS
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not _secure  # http://localhost; browsers offer passkeys on no other http site
 SECURE_SSL_REDIRECT = _secure
 SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by the machine itself, without TLS
 SECURE_HSTS_SECONDS = env.read_int("STEPMARK_HSTS_SECONDS", default=365 * 24 * 3600) if _secure else 0
@@ -285,6 +355,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SILENCED_SYSTEM_CHECKS += ["files.E001"]  # the first upload creates its folder
 
 # --- REST API -------------------------------------------------------------------------------------------------
+API_PREFIX = "/api/"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["api.authentication.HasScope"],
@@ -304,7 +375,6 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/",
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "api.problems.add_problems_to_schema"],
-    "ENFORCE_NON_BLANK_FIELDS": True,
     "ENUM_NAME_OVERRIDES": {
         "SnapshotPurpose": "exports.models.SnapshotPurpose",
         "SourcePurpose": "labeling.models.trace.SourcePurpose",

@@ -13,14 +13,16 @@ A tag's markup is `templates/components/<tag>.html`. The tags are builtins, so n
 `panel_head` and `column` print nothing themselves: they leave their part to the tag around them.
 """
 
+import json
 from typing import Any, cast
 
 from django import forms, template
+from django.conf import settings
 from django.forms import BoundField
 from django.template import Context, loader
 from django.utils.translation import gettext_lazy as _
 
-from config.static_files import list_imported_modules
+from config.static_files import choose_scripts, choose_sheets
 
 register = template.Library()
 
@@ -72,6 +74,13 @@ def field(bound_field: BoundField, *, is_choice: bool = False) -> str:
     return loader.get_template(name).render({"field": bound_field, "is_choice": is_choice})
 
 
+@register.simple_tag
+def error_summary(form: forms.BaseForm | None) -> str:
+    """Print links to the fields of a form that have errors."""
+    fields = [field for field in form.visible_fields() if field.errors] if form and form.is_bound else []
+    return _render("error_summary", fields=fields)
+
+
 @register.simple_block_tag
 def note(content: str, *, kind: str = "warn", role: str = "") -> str:
     """Print a highlighted paragraph. Kinds: warn, done."""
@@ -82,7 +91,7 @@ def note(content: str, *, kind: str = "warn", role: str = "") -> str:
 def post_button(
     context: Context, url: str, label: str, *, css: str = "", subject: Any = "", id: str = "", form_css: str = ""
 ) -> str:
-    """Print a form that is one button. Screen readers also hear the subject: which of many rows it acts on."""
+    """Print a form that is one button. Screen readers also announce the subject: which of many rows it acts on."""
     token = context.get("csrf_token", "")
     button = {"url": url, "label": label, "css": css, "subject": subject, "id": id, "form_css": form_css}
     return _render("post_button", **button, csrf_token=token)
@@ -91,13 +100,32 @@ def post_button(
 @register.simple_tag
 def module_script(path: str) -> str:
     """Load a JavaScript module, and preload what it imports, so that no file waits for another."""
-    return _render("module_script", path=path, imported=list_imported_modules(path))
+    script, imported = choose_scripts(path)
+    return _render("module_script", path=script, imported=imported)
+
+
+@register.simple_tag
+def style_sheets(name: str) -> str:
+    """Load the style sheets that are joined under this name."""
+    return _render("style_sheets", sheets=choose_sheets(name))
 
 
 @register.simple_tag
 def progress_bar(done: int | None, total: int | None, *, labelledby: str = "", label: str = "") -> str:
     """Print a progress bar; without a total it shows only that something runs."""
     return _render("progress_bar", done=done, total=total, labelledby=labelledby, label=label)
+
+
+@register.simple_tag
+def single_sign_on_name() -> str:
+    """Return the name of the organization's login, "" without one."""
+    return settings.SSO.name if settings.SSO else ""
+
+
+@register.filter
+def to_json(value: Any) -> str:
+    """Return a value for a `data-*` attribute that a script reads."""
+    return json.dumps(value)
 
 
 @register.simple_tag

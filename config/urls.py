@@ -15,3 +15,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
 ]
 
 handler400 = "config.bad_requests.render_bad_request"
+handler500 = "config.bad_requests.render_server_error"

@@ -1,10 +1,10 @@
-"""The gunicorn worker of the web server, in which no slow client holds a thread.
+"""The gunicorn worker of the web server. No slow client holds one of its threads.
 
 The threads of gunicorn read requests and write responses themselves, so that as many idle sockets as threads would stop
-the platform. Here the main thread receives a request before a thread sees it, and sends what its client has not taken
-yet. Requests and responses that are larger than MAX_BUFFERED have threads of their own ("bulk"), so that uploads and
-downloads take none from raters; the application can still refuse an upload before it is read. Everything has a time
-limit.
+the platform. Here the main thread receives a request before a thread sees it, and sends the part of a response that its
+client has not received yet. Requests and responses that are larger than MAX_BUFFERED have threads of their own
+("bulk"), so that uploads and downloads take none from raters; the application can still refuse an upload before it is
+read. Everything has a time limit.
 
 waitress receives requests in its main thread as well, but stores all of an upload before the application sees it.
 """
@@ -12,17 +12,19 @@ waitress receives requests in its main thread as well, but stores all of an uplo
 import re
 import selectors
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from gunicorn import http
-from gunicorn.http import wsgi
+from gunicorn.http import errors, wsgi
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from config import env
+from config import env, problems
 from config.client_sockets import MAX_HEAD, PIECE, ClientSocket, HeadTooLarge, Rates, measure_request
 
 MAX_BUFFERED_RESPONSE = 1024 * 1024
@@ -35,8 +37,29 @@ DISCARD_SECONDS = 10.0
 MAX_DISCARDED = 8 * 1024 * 1024
 MAX_DISCARDED_PER_SECOND = 4 * 1024 * 1024  # of all clients: it takes processor time from people at work
 
+_STATUS_OF_ERROR: dict[type[BaseException], bytes] = {
+    errors.LimitRequestLine: b"414 URI Too Long",
+    errors.LimitRequestHeaders: b"431 Request Header Fields Too Large",
+    errors.ExpectationFailed: b"417 Expectation Failed",
+    errors.UnsupportedTransferCoding: b"501 Not Implemented",
+    errors.InvalidResponseHeader: b"500 Internal Server Error",
+    errors.InvalidResponseHeaderName: b"500 Internal Server Error",
+    errors.ConfigurationProblem: b"500 Internal Server Error",
+    errors.ParseException: b"400 Bad Request",
+    ssl.SSLError: b"400 Bad Request",
+}
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for:([^\r\n]*)\r\n", re.IGNORECASE)
 _GO_ON_IN_BULK = object()
+
+
+def _refusal(status: bytes, message: str) -> bytes:
+    """Return a response that the application does not see. `status` may end with further headers."""
+    body = problems.encode_problem(int(status[:3]), message)
+    head = (
+        b"HTTP/1.1 %b\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nCache-Control: no-store\r\n"
+        b"X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+    )
+    return head % (status, len(body)) + body
 
 
 class Connection(TConn):  # type: ignore[misc]  # gunicorn ships no types
@@ -168,6 +191,14 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
             conn.large = large
             return _GO_ON_IN_BULK
 
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer a malformed request, or an error of the server, as a problem document."""
+        status = next((code for kind, code in _STATUS_OF_ERROR.items() if isinstance(exc, kind)), None)
+        if status is None:
+            self.log.exception("Error handling a request")
+        with suppress(OSError):
+            client.sendall(_refusal(status or b"500 Internal Server Error", ""))
+
     def _keepalive_after(self, conn: Connection, keepalive: Any) -> Any:
         return keepalive if keepalive is _GO_ON_IN_BULK else super()._keepalive_after(conn, keepalive)
 
@@ -233,13 +264,8 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
     def _refuse(self, conn: Connection, status: bytes, message: str) -> None:
         """Answer from the main thread, and close the connection."""
         self._stop_waiting(conn)
-        code = int(status[:3])
-        body = f'{{"type": "about:blank", "status": {code}, "detail": "{message}"}}'.encode()
-        head = (
-            b"HTTP/1.1 %b\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-        )
         try:
-            conn.sock.send_now(head % (status, len(body)) + body)
+            conn.sock.send_now(_refusal(status, message))
         except OSError:
             self._close(conn)
             return

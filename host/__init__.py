@@ -1,4 +1,4 @@
-"""Know the machine: process lifetimes, process names, and the paths of the embedded servers.
+"""The machine: process lifetimes and names, disk space, and the paths of the embedded servers.
 
 Settings, commands and the supervisor use it; it imports nothing of Stepmark.
 """

@@ -24,5 +24,14 @@ def check_disk(folder: Path, *, least_free: int) -> DiskState:
     return DiskState.LOW if is_low(folder, least_free=least_free) else DiskState.READY
 
 
+def sync_file(file: Path) -> None:
+    """Wait until a file is on the disk. Folders too: a new name is on the disk only after its folder."""
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def is_low(folder: Path, *, least_free: int) -> bool:
     return folder.exists() and shutil.disk_usage(folder).free < least_free

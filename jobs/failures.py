@@ -32,10 +32,10 @@ class DiskNearlyFull(JobFailed):
 
 
 def check_free_space() -> None:
-    """Stop a job that writes much before the disk is full, because then nobody could save a rating."""
+    """Stop a job that writes a lot before it fills the disk, because on a full disk no one could save a rating."""
     if disk.is_low(settings.DATA_DIR, least_free=settings.LEAST_FREE_BYTES):
         least = settings.LEAST_FREE_BYTES // 2**20
-        message = _("The data folder has less than %(least)d MB free. Free some space, then retry.")
+        message = _("The data folder has less than %(least)d MB free. Free up some space, then retry.")
         raise DiskNearlyFull(message % {"least": least})
 
 
@@ -49,7 +49,7 @@ def describe_failure(error: BaseException) -> str:
 
 
 def describe_repeated_loss(starts: int, last: str) -> str:
-    """Return the reason of a job that lost its runner too many times."""
+    """Return the reason why a job failed that lost its runner too many times."""
     message = _(
         "The worker stopped %(starts)d times at the same place without an error. It may have run out of memory. Check"
         " the worker's log, then retry."

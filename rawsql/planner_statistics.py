@@ -10,7 +10,7 @@ import time
 from django.db import connection
 
 CHECK_INTERVAL = 2.0  # seconds between two checks of one long job
-_GROWTH = 0.5  # changed share of a table that makes it worth analyzing while the job goes on
+GROWTH = 0.5  # changed share of a table that makes it worth analyzing while the job is still running
 _GROWTH_AT_THE_END = 0.1
 _FEW_ROWS = 500
 
@@ -20,17 +20,19 @@ _CHANGED_TABLES = """
     FROM pg_stat_user_tables JOIN pg_class ON pg_class.oid = relid
     WHERE n_mod_since_analyze > %s + %s * greatest(reltuples, 0)
 """
+# A condition for `jobs.scheduler`: a table grew by the share GROWTH.
+HAS_GROWN_TABLES = f"EXISTS ({_CHANGED_TABLES % (_FEW_ROWS, GROWTH)})"
 
 
 class BulkWriteWatch:
-    """Analyzes tables that one job has changed much, while it runs and at its end."""
+    """Analyzes tables that a job has changed heavily, both during the job and when it ends."""
 
     def __init__(self) -> None:
         self._checked_at = time.monotonic()
 
     def note_commit(self) -> None:
         if time.monotonic() - self._checked_at >= CHECK_INTERVAL:
-            analyze_changed_tables(growth=_GROWTH)
+            analyze_changed_tables(growth=GROWTH)
             self._checked_at = time.monotonic()
 
     def finish(self) -> None:
@@ -44,13 +46,18 @@ def analyze_changed_tables(*, growth: float = 0.0) -> list[str]:
     """
     if connection.in_atomic_block:
         return []
+    tables = find_changed_tables(growth=growth)
+    if tables:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(tables)}")
+    return tables
+
+
+def find_changed_tables(*, growth: float) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(_FLUSH_COUNTERS)
         cursor.execute(_CHANGED_TABLES, [_FEW_ROWS, growth])
-        tables = [name for (name,) in cursor.fetchall()]
-        if tables:
-            cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(tables)}")
-    return tables
+        return [name for (name,) in cursor.fetchall()]
 
 
 def analyze_everything() -> None:

@@ -16,6 +16,7 @@ _OPTIONS = {
     "appendonly": "yes",
     "daemonize": "no",
     "set-proc-title": "no",
+    "hz": "1",  # housekeeping: keys also expire when they are read
     "maxmemory": "256mb",
     "maxmemory-policy": "volatile-lru",
 }

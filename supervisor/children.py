@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,12 +17,14 @@ from typing import Any, Protocol
 from host import processes
 from supervisor import paths
 
+POLL_INTERVAL = 0.25
+LOG_CHECK_INTERVAL = 60.0
 MAX_RESTART_DELAY = 10.0
 # After a program has run this long, its next restart is quick again.
 STABLE_AFTER = 20.0
 MAX_LOG_BYTES = 20_000_000
 STOP_TIMEOUT = 10.0
-# Exit code of a program that a restart cannot help. The last line of its log gives the reason.
+# The exit code of a program whose failure a restart cannot fix. The last line of its log gives the reason.
 EXIT_CANNOT_START = os.EX_CONFIG
 
 
@@ -48,10 +52,17 @@ class SupervisedChild:
     _wait_until: float = 0.0
 
     def start(self) -> None:
-        _rotate_log(self.log)
+        rotate_log(self.log)
         with self.log.open("ab") as log:
             self._process = self.begin(output=log.fileno())
         self._started = time.monotonic()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process. Raises `ProcessLookupError` if there is none."""
+        if self._process is None:
+            raise ProcessLookupError(f"{self.name} is not running")
+        return self._process.pid
 
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -134,10 +145,15 @@ def last_log_line(log: Path) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "no output")
 
 
-def _rotate_log(log: Path) -> None:
-    """Rename a full log to `.old.log`, replacing the previous one."""
-    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-        log.replace(log.with_suffix(".old.log"))
+def rotate_log(log: Path) -> None:
+    """Copy a full log to `.old.log`, replacing the previous one, and empty it. A running program keeps writing to the
+    same file, at its end. Lines that it writes during the last moment of the copy may be lost."""
+    if not log.exists() or log.stat().st_size <= MAX_LOG_BYTES:
+        return
+    with log.open("rb") as full, log.with_suffix(".old.log").open("wb") as old:
+        os.fchmod(old.fileno(), 0o600)
+        shutil.copyfileobj(full, old)
+    os.truncate(log, 0)
 
 
 class StopRequested(BaseException):
@@ -152,7 +168,22 @@ def print_line(text: str) -> None:
 def watch_forever(started: list[SupervisedChild]) -> None:
     while True:
         restart_dead(started)
-        time.sleep(0.25)
+        _wait_for_death(started)
+        for program in started:
+            rotate_log(program.log)
+
+
+def _wait_for_death(started: list[SupervisedChild]) -> None:
+    """Sleep until a program dies or the logs are to be checked; only a moment if a program is dead or the system cannot
+    report deaths."""
+    with contextlib.ExitStack() as opened:
+        handles = []
+        with contextlib.suppress(OSError, AttributeError):  # Linux 5.3 has these handles, macOS has not
+            for program in started:
+                handles.append(os.pidfd_open(program.pid))
+                opened.callback(os.close, handles[-1])
+        is_complete = len(handles) == len(started)
+        select.select(handles if is_complete else [], [], [], LOG_CHECK_INTERVAL if is_complete else POLL_INTERVAL)
 
 
 def restart_dead(started: list[SupervisedChild]) -> None:

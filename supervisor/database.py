@@ -1,7 +1,8 @@
 """Run the embedded database: a PostgreSQL server on a Unix socket, without a port.
 
-`manage.py` commands have it whether or not `./run` is running. While `./run` is running, they use its server. Otherwise
-the first command starts one, commands beside it share it, and the first command stops it after the last of them ended.
+`manage.py` commands can use it whether or not `./run` is running. While `./run` is running, they use its server.
+Otherwise the first command starts one, commands beside it share it, and the first command stops it after the last of
+them ended.
 """
 
 import contextlib
@@ -42,6 +43,9 @@ _OPTIONS = {
     "fsync": "on",
     "synchronous_commit": "on",
     "log_checkpoints": "off",
+    # Statements and details of errors contain what people typed.
+    "log_error_verbosity": "terse",
+    "log_min_error_statement": "panic",
     "log_timezone": "UTC",
     "timezone": "UTC",
 }
@@ -170,7 +174,7 @@ def serve_command(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_command(folder: Path) -> Iterator[None]:
-    """Let the supervisor start its server: wait for commands to end, and keep new ones waiting meanwhile."""
+    """Let the supervisor start its server: wait for commands to end, and keep new ones waiting in the meantime."""
     ends = time.monotonic() + COMMANDS_END_WITHIN
     with _one_at_a_time(folder), _commands_file(folder) as users:
         while True:
@@ -253,7 +257,7 @@ def _check_versions(folder: Path, cluster: Path, ours: int) -> None:
             if is_former:
                 raise StartupError(
                     f"{file} is the database of an older version of Stepmark, and this version stores its data in"
-                    " PostgreSQL and cannot read it: export what you need with the older version, then move the file"
+                    " PostgreSQL and cannot read it. Export what you need with the older version, then move the file"
                     " away, or start with an empty folder: --data DIR."
                 )
         return
@@ -298,7 +302,7 @@ def _create(folder: Path, cluster: Path, programs: Path, account: Account) -> No
 
 
 def _end_leftovers(cluster: Path, socket_folder: Path) -> None:
-    """End what is left of a server whose postmaster was killed. A new one refuses to start beside it.
+    """End the remaining processes of a server whose postmaster was killed. A new server refuses to start beside them.
 
     The caller holds the data folder, so no other server can be running on it.
     """

@@ -1,4 +1,4 @@
-"""Check and reserve what the platform needs on this machine: data folder, port, socket folder."""
+"""Check and reserve the resources of this machine that the platform needs: data folder, port, socket folder."""
 
 import fcntl
 import os

@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 from wsgiref.util import setup_testing_defaults
 
 import django
-from celery.beat import Service
 from celery.platforms import SecurityWarning
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -27,6 +26,7 @@ from django.db import connections
 
 from config.celery import app
 from host import processes
+from jobs.scheduler import QuietScheduler
 from supervisor import children, prepare
 from supervisor.children import SupervisedChild
 from supervisor.fork import fork_process
@@ -87,7 +87,7 @@ def _run_preparation(*, with_demo: bool) -> str:
 
 
 def _warm_up() -> None:
-    """Render two pages, so that what a first request creates is shared by the forked processes.
+    """Render two pages, so that the forked processes share the objects that a first request creates.
 
     This saves the web server a third of its own memory. Connections are closed before the fork.
     """
@@ -134,21 +134,27 @@ def run_worker() -> int:
 @contextlib.contextmanager
 def _running_beat() -> Iterator[None]:
     """Run the beat beside the worker. If the beat ends, the worker ends: without it, nothing would be swept."""
-    service, is_over = Service(app, max_interval=1, schedule_filename=str(settings.DATA_DIR / "beat-schedule")), False
+    stop_requested = threading.Event()
+    scheduler = QuietScheduler(app, schedule_filename=str(settings.DATA_DIR / "beat-schedule"))
 
     def beat() -> None:
         try:
-            service.start()
+            # Celery's own loop wakes every second to find out whether it should stop.
+            while not stop_requested.wait(scheduler.tick()):
+                if scheduler.should_sync():
+                    scheduler._do_sync()
         finally:
-            if not is_over:
+            scheduler.close()  # saves when each task was last sent
+            if not stop_requested.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=beat, name="beat", daemon=True).start()
+    thread = threading.Thread(target=beat, name="beat", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        is_over = True
-        service.stop(wait=True)  # saves when each task was last sent
+        stop_requested.set()
+        thread.join()
 
 
 def _log_path(name: str) -> Path:

@@ -57,6 +57,7 @@ def _start_all(
     _start_program(preload, started, lambda: _is_ready(port, env["STEPMARK_ORIGIN"]), within=READY_TIMEOUT)
     if greeting := (logs / "prepare.log").read_text(errors="replace").strip():
         children.print_line(greeting)
+        os.truncate(logs / "prepare.log", 0)  # login links of the demo work for hours
 
 
 def _build_environment(folder: Path, *, url: str) -> dict[str, str]:

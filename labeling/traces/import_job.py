@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -25,8 +26,10 @@ from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import arrange_hidden_gold
 from labeling.quality.project_stats import mark_existing_stats_stale, mark_stats_stale
-from labeling.traces import file_process, load, locations, scan, undo
+from labeling.traces import file_process, load, locations, record_spool, scan, undo
+from labeling.traces.file_process import ScanProgress
 from labeling.traces.load import LoadState, load_chunk
+from labeling.traces.record_spool import RecordSpool
 from labeling.traces.scan import ImportOptions, ImportReport
 
 KIND = undo.IMPORT_KIND
@@ -110,6 +113,7 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
             by=job.asked_by,
             report=job.result.get("report"),
             bad_lines_path=scan.bad_lines_path(job.pk),
+            is_isolated=True,
         )
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         raise JobFailed(str(error)) from error
@@ -120,7 +124,8 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
 def _fetch_file(job: Job, request: ImportRequest) -> Generator[JobProgress, None, ImportRequest]:
     path = yield from locations.fetch_object(request.address)
     project = Project.objects.get(pk=request.project)
-    return prepare_import(project=project, path=path, choices=request.choices, now=job.started_at or job.asked_at)
+    choices = msgspec.structs.replace(request.choices, format=file_process.detect_format(path, request.choices))
+    return prepare_import(project=project, path=path, choices=choices, now=job.started_at or job.asked_at)
 
 
 def run_import(
@@ -130,25 +135,29 @@ def run_import(
     by: User | None,
     report: dict[str, Any] | None = None,
     bad_lines_path: Path | None = None,
+    is_isolated: bool = False,
 ) -> Iterator[JobProgress | Chunk]:
     """Yield progress while the file is scanned, then a function that writes each chunk.
 
-    `checkpoint` and `report` are those of the last chunk that was written, if any.
+    `checkpoint` and `report` come from the last chunk that was written, if any. An isolated import reads the file in a
+    process with limits, because other work depends on this process.
     """
     source = Source.objects.get(pk=request.source)
     path = Path(request.path)
     watch = input_files.FileWatch(path, source.sha256)
     try:
         _check_file_unchanged(path, watch)
-        if "done" in checkpoint:
-            scanned = msgspec.convert(report, ImportReport)
-        else:
-            scanned = yield from _scan_file(request, bad_lines_path)
-        project, gold_use = Project.objects.get(pk=request.project), GoldUse(request.choices.gold_use)
-        state = LoadState(
-            project=project, source=source, labels=request.choices.labels, gold_use=gold_use, by=by, report=scanned
-        )
-        yield from _load_records(request, state, checkpoint, watch)
+        with record_spool.open_spool(Path(settings.DATA_DIR)) as spool:
+            if "done" in checkpoint:
+                yield from _read_again(request, spool, checkpoint, watch, is_isolated=is_isolated)
+                scanned = msgspec.convert(report, ImportReport)
+            else:
+                scanned = yield from _scan_file(request, spool, bad_lines_path, is_isolated=is_isolated)
+            project, gold_use = Project.objects.get(pk=request.project), GoldUse(request.choices.gold_use)
+            state = LoadState(
+                project=project, source=source, labels=request.choices.labels, gold_use=gold_use, by=by, report=scanned
+            )
+            yield from _load_records(spool.read(), state, checkpoint, watch)
     except FileChanged:
         yield from _undo_partial_import(request, source, by)
         raise
@@ -163,11 +172,13 @@ def _check_file_unchanged(path: Path, watch: input_files.FileWatch) -> None:
 
 
 def _load_records(
-    request: ImportRequest, state: LoadState, checkpoint: dict[str, Any], watch: input_files.FileWatch
+    records: Iterator[TraceRecord | BadLine],
+    state: LoadState,
+    checkpoint: dict[str, Any],
+    watch: input_files.FileWatch,
 ) -> Iterator[JobProgress | Chunk]:
     total = checkpoint.get("total", state.report.records + state.report.bad)
     done = checkpoint.get("done", 0)
-    records = scan.read_records(Path(request.path), request.choices)
     for number, record in enumerate(islice(records, done)):
         state.skip(record)
         if number % PROGRESS_EVERY == 0:
@@ -205,17 +216,53 @@ def report_from_progress(progress: JobProgress) -> ImportReport:
     return msgspec.convert((progress.result or {}).get("report", {}), ImportReport)
 
 
-def _scan_file(request: ImportRequest, bad_lines_path: Path | None) -> Generator[JobProgress, None, ImportReport]:
-    """Read the whole file before anything is written. Raises `FileHasBadLines` if the import is strict."""
+def _read_again(
+    request: ImportRequest,
+    spool: RecordSpool,
+    checkpoint: dict[str, Any],
+    watch: input_files.FileWatch,
+    *,
+    is_isolated: bool,
+) -> Iterator[JobProgress]:
+    """Read the file of an import that was interrupted. Raises FileChanged if it is not the same any more."""
+    try:
+        for _progress in _spool_records(request, spool, is_isolated=is_isolated):
+            check_free_space()
+            yield JobProgress(checkpoint["done"], checkpoint.get("total"))
+    except input_files.UnreadableFile:
+        _check_file_unchanged(Path(request.path), watch)
+        raise
+
+
+def _spool_records(request: ImportRequest, spool: RecordSpool, *, is_isolated: bool) -> Iterator[ScanProgress]:
+    """Read the file into the spool. The last progress has the report."""
     path = Path(request.path)
-    file_scan, size = scan.ImportScan(), path.stat().st_size
+    if is_isolated:
+        yield from file_process.scan_file(path, request.choices, spool)
+        return
+    file_scan, bad_lines, number = scan.ImportScan(), list[BadLine](), 0
+    for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan)):
+        spool.add(record)
+        if isinstance(record, BadLine):
+            bad_lines.append(record)
+        if number % PROGRESS_EVERY == 0:
+            yield ScanProgress(number, file_scan.bytes_read(), bad_lines)
+            bad_lines = []
+    yield ScanProgress(number, path.stat().st_size, bad_lines, file_scan.report)
+
+
+def _scan_file(
+    request: ImportRequest, spool: RecordSpool, bad_lines_path: Path | None, *, is_isolated: bool
+) -> Generator[JobProgress, None, ImportReport]:
+    """Read the whole file before anything is written. Raises `FileHasBadLines` if the import is strict."""
+    size, report = Path(request.path).stat().st_size, ImportReport()
     with scan.open_bad_lines(bad_lines_path) as write_bad_line:
-        for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan)):
-            if isinstance(record, BadLine):
-                write_bad_line(record)
-            if number % PROGRESS_EVERY == 0:
-                yield JobProgress(0, result={"looked": number, "read": file_scan.bytes_read(), "size": size})
-    report = file_scan.report
+        for progress in _spool_records(request, spool, is_isolated=is_isolated):
+            for bad_line in progress.bad_lines:
+                write_bad_line(bad_line)
+            check_free_space()
+            yield JobProgress(0, result={"looked": progress.number, "read": progress.read, "size": size})
+            report = progress.report or report
     if report.bad and not request.choices.is_lenient:
         yield JobProgress(0, result={"report": msgspec.to_builtins(report)})
         raise FileHasBadLines(report)

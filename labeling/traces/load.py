@@ -113,7 +113,7 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
 def _count_added(report: ImportReport, rows: ImportRows, traces: TraceRows, numbered: Sequence[NumberedRecord]) -> None:
     report.problems_added += len(rows.by_table[trace_rows.PROBLEM])
     report.traces_added += len(rows.by_table[trace_rows.TRACE])
-    report.steps_added += len(rows.by_table[trace_rows.STEP])
+    report.steps_added += len(rows.steps)
     report.submissions_added += len(rows.by_table[trace_rows.SUBMISSION])
     report.residues += sum(record.residue is not None for record, _ in numbered)
     report.withdrawn_met += traces.withdrawn_met
@@ -239,6 +239,7 @@ def _collect_option_ratings(answers: ImportedAnswers, turn: TurnRecord, step: St
 
 MAX_PROBLEMS = 200_000  # of a project; more would need too much memory
 EXAMPLES = 5
+_TEXTS_AT_ONCE = 200
 
 
 def find_similar_problems(
@@ -250,12 +251,11 @@ def find_similar_problems(
         return None
     collection: TextCollection[int] = TextCollection()
     ours: set[int] = set()
-    for number, (pk, text, source_id) in enumerate(paging.iterate_by_key(problems, "text", "source_id")):
-        collection.add(pk, text)
-        if source_id == source.pk:
-            ours.add(pk)
-        if number % paging.PAGE_SIZE == 0:
-            yield progress
+    rows = paging.iterate_by_key(problems, "text", "source_id")
+    while part := list(islice(rows, _TEXTS_AT_ONCE)):
+        collection.add({pk: text for pk, text, _ in part})
+        ours.update(pk for pk, _, source_id in part if source_id == source.pk)
+        yield progress
     return _summarize_groups(collection.groups(), ours)
 
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.signing import BadSignature, Signer
 
 from formats import input_files
 from jobs.runner import JobProgress
+from labeling.models import Project
 
 MAX_LISTED = 200
 MAX_UPLOAD_BYTES = 50 * 1024**3
@@ -32,6 +34,11 @@ FOLDER_PATTERN = re.compile(r"[0-9a-f]{16}")
 _UPLOAD_REFERENCE = re.compile(r"[0-9a-f]{16}/[^/\\]+")
 
 STORE_SCHEMES = ("s3://", "gs://", "az://")
+# Without a package name in it that a stranger could register on PyPI.
+MISSING_PACKAGES = (
+    "Object stores and the Hugging Face hub need further packages."
+    " Install them with: python -m supervisor.install requirements-stores.txt"
+)
 PIECE_BYTES = 8 * 1024 * 1024
 # An unreachable store fails within the lease of a job; a large object may take hours.
 STORE_RETRIES: dict[str, Any] = {"max_retries": 2, "retry_timeout": dt.timedelta(seconds=10)}
@@ -56,30 +63,54 @@ class FileLocation(NamedTuple):
     address: str = ""
 
 
-def make_upload_reference(path: Path) -> str:
-    """Return the reference of a path that `save_upload` returned."""
-    return f"sent:{path.parent.name}/{path.name}"
+def make_upload_reference(path: Path, *, project: Project) -> str:
+    """Return the reference of a path that `save_upload` returned. It is signed, because it is valid in one project."""
+    return _sign_for(project).sign(f"sent:{path.parent.name}/{path.name}")
 
 
-def resolve_location(reference: str) -> FileLocation:
+def _sign_for(project: Project) -> Signer:
+    return Signer(salt=f"upload:{project.pk}")
+
+
+def resolve_location(reference: str, *, project: Project) -> FileLocation:
+    """Return the file or address that a reference means in a project. Raises LocationNotFound."""
     kind, _, rest = reference.partition(":")
-    if kind == "sent" and _UPLOAD_REFERENCE.fullmatch(rest):
-        return _locate_in_folder(reference, uploads_folder(), rest)
-    if kind == "beside" and settings.INCOMING_DIR is not None:
+    if kind == "sent":
+        return _locate_upload(reference, project)
+    if kind == "beside" and settings.INCOMING_DIR is not None and not _is_of_another_project(rest, project):
         return _locate_in_folder(reference, settings.INCOMING_DIR, rest)
     if reference.startswith(STORE_SCHEMES):
         _check_address_allowed(reference)
         return FileLocation(reference, reference.rstrip("/").rpartition("/")[2], address=reference)
-    raise LocationNotFound("this is not the reference of a file")
+    raise LocationNotFound("this is not a valid file reference: choose the file again")
 
 
-def list_incoming_files() -> list[str]:
-    """Return the references of the files in the incoming folder, by name."""
+def _locate_upload(reference: str, project: Project) -> FileLocation:
+    try:
+        name = _sign_for(project).unsign(reference).removeprefix("sent:")
+    except BadSignature:
+        name = ""
+    if not _UPLOAD_REFERENCE.fullmatch(name):
+        raise LocationNotFound("this is not a valid file reference: choose the file again")
+    return _locate_in_folder(reference, uploads_folder(), name)
+
+
+def _is_of_another_project(name: str, project: Project) -> bool:
+    """Whether a file of the incoming folder is in a subfolder that has the name of another project."""
+    folder, _, rest = name.partition("/")
+    return bool(rest) and folder != project.slug and Project.objects.filter(slug=folder).exists()
+
+
+def list_incoming_files(project: Project) -> list[str]:
+    """Return the references of the files in the incoming folder that the project may import, by name."""
     folder: Path | None = settings.INCOMING_DIR
     if folder is None or not folder.is_dir():
         return []
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    return sorted(f"beside:{path.relative_to(folder).as_posix()}" for path in paths)[:MAX_LISTED]
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    others = set(Project.objects.exclude(pk=project.pk).values_list("slug", flat=True))
+    mine = (name for name in names if "/" not in name or name.partition("/")[0] not in others)
+    return sorted(f"beside:{name}" for name in mine)[:MAX_LISTED]
 
 
 def _locate_in_folder(reference: str, folder: Path, name: str) -> FileLocation:
@@ -198,7 +229,9 @@ def fetch_object(address: str) -> Generator[JobProgress, None, Path]:
             file.flush()
             os.fsync(file.fileno())
         if fetched > MAX_UPLOAD_BYTES:
-            raise input_files.UnreadableFile(f"{address}: larger than the limit of {MAX_UPLOAD_BYTES:,} bytes")
+            raise input_files.UnreadableFile(
+                f"{address} is larger than {MAX_UPLOAD_BYTES:,} bytes: split it into smaller files"
+            )
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -218,9 +251,7 @@ def _open_store(address: str) -> tuple[Any, str]:
     try:
         from obstore import store as stores
     except ImportError as error:
-        raise input_files.UnreadableFile(
-            "object stores need additional packages: pip install 'stepmark[s3]'"
-        ) from error
+        raise input_files.UnreadableFile(MISSING_PACKAGES) from error
     scheme, _, rest = address.partition("://")
     bucket, _, name = rest.partition("/")
     from_url: Any = stores.from_url

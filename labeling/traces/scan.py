@@ -1,10 +1,11 @@
 """Read a file as an import would: detect its format, preview its first records, and report what it contains.
 
-The report of an import also counts the rows that it added. Tables of both are made for people.
+The report of an import also counts the rows that it added. This module also makes the tables that show both reports to
+people.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -60,7 +61,7 @@ class ImportOptions(Struct, kw_only=True):
 
     def check(self) -> None:
         if self.labels in NAMED_KINDS and not self.labels_by.strip():
-            raise LabelerNotNamed(f'labels of kind "{self.labels}" need the name of the rater or machine')
+            raise LabelerNotNamed(f'labels of kind "{self.labels}" require the name of the rater or machine')
 
 
 class NearDuplicateSummary(Struct):
@@ -129,9 +130,9 @@ class ImportReport(Struct):
             self._count_submission(submission)
         self._count_outcome(record)
 
-    def count_private(self, texts: Sequence[str]) -> bool:
-        """Count the private data in the texts, and tell whether there is any."""
-        matches = privacy.count_private(texts)
+    def count_private(self, record: TraceRecord) -> bool:
+        """Count the private data in the record, and tell whether there is any."""
+        matches = privacy.count_private_in(record)
         for kind, number in matches.items():
             self.private[kind] = self.private.get(kind, 0) + number
         return bool(matches)
@@ -255,12 +256,9 @@ def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) ->
 
 def _prepare_record(record: TraceRecord, choices: ImportOptions, scan: ImportScan | None) -> TraceRecord | BadLine:
     line = record.line or 1
-    if scan is not None:
-        has_private = scan.report.count_private(privacy.record_texts(record))
-    else:
-        has_private = choices.private != "count"
+    has_private = scan.report.count_private(record) if scan is not None else choices.private != "count"
     if has_private and choices.private == "refuse" and (kinds := privacy.describe_private(record)):
-        return BadLine(line, 1, f"this record seems to contain {kinds}")
+        return BadLine(line, 1, f"this record may contain {kinds}: remove the data, or choose to mask or count it")
     if has_private and choices.private == "mask":
         record = privacy.mask_record(record)
         if scan is not None:
@@ -372,7 +370,7 @@ def _result_figures(report: ImportReport) -> Iterator[ReportFigure]:
     yield from _nonzero_counts(
         (_("traces marked as gold"), report.gold_made),
         (_("problems added to the benchmark list"), report.benchmark_problems),
-        (_("records stored with their original bytes"), report.residues),
+        (_("records stored byte for byte so that exports can reproduce them"), report.residues),
     )
 
 
@@ -400,10 +398,14 @@ def _rating_figures(report: ImportReport) -> Iterator[ReportFigure]:
     """Yield ratings of all options, then of finished paths without quality control, as the published numbers count."""
     names = {"1": _("rated +1"), "0": _("rated 0"), "-1": _("rated -1"), "None": _("shown but not rated")}
     yield from _named_shares(report.ratings, names)
-    on_paths = {"1": _("rated +1 on paths"), "0": _("rated 0 on paths"), "-1": _("rated -1 on paths")}
+    on_paths = {
+        "1": _("rated +1 in finished submissions"),
+        "0": _("rated 0 in finished submissions"),
+        "-1": _("rated -1 in finished submissions"),
+    }
     yield from _named_shares(report.path_ratings, on_paths)
     if report.paths:
-        yield _share(_("finished paths with an error"), report.paths_with_error, report.paths)
+        yield _share(_("finished submissions with an error"), report.paths_with_error, report.paths)
 
 
 def _outcome_figures(report: ImportReport) -> Iterator[ReportFigure]:
@@ -416,19 +418,21 @@ def _outcome_figures(report: ImportReport) -> Iterator[ReportFigure]:
     }
     yield from _named_shares(report.outcomes, names)
     if report.right_and_rated:
-        yield _share(_("correct answers whose trace has an error"), report.right_with_error, report.right_and_rated)
+        yield _share(
+            _("correct answers whose trace contains an error"), report.right_with_error, report.right_and_rated
+        )
 
 
 def _attention_figures(report: ImportReport) -> Iterator[ReportFigure]:
     private = {
         "email": _("possible email addresses"),
-        "key": _("possible keys"),
-        "phone": _("possible telephone numbers"),
+        "key": _("possible secret keys"),
+        "phone": _("possible phone numbers"),
     }
     yield from _named_counts(report.private, private)
     near = report.near_duplicates
     yield from _nonzero_counts(
-        (_("records with masked data"), report.masked),
+        (_("records with masked personal data or keys"), report.masked),
         (_("ratings that differ from existing gold"), report.gold_differs),
         (_("ratings without a first error, not marked as gold"), report.not_gold),
         (_("traces already imported and withdrawn"), report.withdrawn_met),

@@ -1,4 +1,4 @@
-"""Rules that put a sample of new traces first: filter, sample, lane. An import applies them to what it adds.
+"""Rules that put a sample of new traces first: filter, sample, lane. An import applies them to the traces that it adds.
 
 The sample is a hash of rule and trace, so it depends neither on the order of a file nor on its chunks. Held-out traces
 are never chosen. Only this module writes SteeringRule rows.

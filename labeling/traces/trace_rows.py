@@ -8,7 +8,8 @@ that are already imported.
 import datetime as dt
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,7 +38,6 @@ from labeling import raters
 from labeling.models import (
     Assignment,
     Judgment,
-    Option,
     OptionPart,
     Problem,
     Project,
@@ -50,7 +50,8 @@ from labeling.models import (
     Trace,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
-from rawsql import BulkRow, BulkTable
+from labeling.traces import packed_rows
+from rawsql import BulkRow, BulkTable, foreign_keys
 
 PROBLEM = BulkTable(
     Problem,
@@ -63,8 +64,6 @@ TRACE = BulkTable(
     *("is_right", "outcome_by", "outcome_grader", "provenance_id", "source_id", "source_line", "added_at"),
     "metadata",
 )
-STEP = BulkTable(Step, "id", "trace_id", "position", "kind", "is_rateable", "separator", "source_position", "agent")
-OPTION = BulkTable(Option, "id", "step_id", "position", "origin", "text")
 PART = BulkTable(OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data")
 ASSIGNMENT = BulkTable(
     Assignment,
@@ -86,7 +85,8 @@ JUDGMENT = BulkTable(
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "value", "rollouts", "successes"),
 )
 # Parents first.
-TABLES = (PROBLEM, TRACE, STEP, OPTION, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT)
+PARENT_TABLES = (PROBLEM, TRACE)
+CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
@@ -100,9 +100,12 @@ def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
     """Digest a trace. A live trace is identified by its record, any other by its content without the labels."""
     if record.kind == LIVE:
         return _digest(["live", record.digest, occurrence])
-    steps = [[step.kind, [_option_fields(option) for option in step.options]] for step in record.steps]
+    steps = [(step.kind, len(step.options)) for step in record.steps]
+    options = [option for step in record.steps for option in step.options]
+    texts = [option.text for option in options]
+    parts = [(place, _part_fields(option)) for place, option in enumerate(options) if option.parts]
     segmenter = record.provenance.segmenter if record.provenance else ""
-    return _digest([problem, steps, record.answer, record.verifier_score, segmenter])
+    return _digest([problem, steps, texts, parts, record.answer, record.verifier_score, segmenter])
 
 
 def _is_reserve(normal_digest: str, share: float) -> bool:
@@ -130,9 +133,8 @@ def _take_place(text: str, free: list[int], known: list[str]) -> int:
     return len(known) - 1
 
 
-def _option_fields(option: OptionRecord) -> list[object]:
-    parts = [[part.kind, part.text, part.name, part.call_ref, part.media_type, part.data] for part in option.parts]
-    return [option.text, parts]
+def _part_fields(option: OptionRecord) -> list[object]:
+    return [[part.kind, part.text, part.name, part.call_ref, part.media_type, part.data] for part in option.parts]
 
 
 def _digest(value: object) -> str:
@@ -150,12 +152,27 @@ class ImportRows:
     """The collected rows by table, and the generators of their ids."""
 
     def __init__(self) -> None:
-        self.by_table: dict[BulkTable, list[BulkRow]] = {table: [] for table in TABLES}
-        self.new_id = {table: rawsql.new_ids(table.name).__next__ for table in TABLES}
+        tables = (*PARENT_TABLES, *CHILD_TABLES)
+        self.by_table: dict[BulkTable, list[BulkRow]] = {table: [] for table in tables}
+        self.new_id = {table: rawsql.new_ids(table.name).__next__ for table in tables}
+        self.steps: list[bytes] = []
+        self.options: list[bytes] = []
+        self.has_old_parents = False  # steps of traces, or options of steps, that this transaction did not insert
 
     def insert(self) -> None:
-        for table, rows in self.by_table.items():
-            table.insert(rows)
+        for table in PARENT_TABLES:
+            table.insert(self.by_table[table])
+        self._insert_texts()
+        for table in CHILD_TABLES:
+            table.insert(self.by_table[table])
+
+    def _insert_texts(self) -> None:
+        """Insert steps and options. If their parents were inserted just now, PostgreSQL need not look for them."""
+        tables = (packed_rows.STEP, self.steps), (packed_rows.OPTION, self.options)
+        may_skip = not self.has_old_parents and all(foreign_keys.may_skip_row_checks(table.name) for table, _ in tables)
+        with foreign_keys.row_checks_skipped() if may_skip else nullcontext():
+            for table, rows in tables:
+                table.insert(rows)
 
 
 def lock_project_import(project_id: int) -> None:
@@ -182,7 +199,23 @@ class TraceRef:
     kind: str
     is_new: bool
     is_reserve: bool = False
-    steps: dict[int, StepRef] = field(default_factory=dict)
+    new: tuple[Sequence[int], Sequence[int], list[StepRecord]] = ((), (), [])  # ids of steps and options; the steps
+    _steps: dict[int, StepRef] | None = None
+
+    @property
+    def steps(self) -> dict[int, StepRef]:
+        """The steps by position. Most new traces have no ratings, so that nothing asks for their steps."""
+        if self._steps is None:
+            self._steps = dict(enumerate(_make_step_refs(*self.new)))
+        return self._steps
+
+
+def _make_step_refs(step_ids: Sequence[int], option_ids: Sequence[int], records: list[StepRecord]) -> Iterator[StepRef]:
+    at = 0
+    for pk, record in zip(step_ids, records, strict=True):
+        texts = [option.text for option in record.options]
+        yield StepRef(pk, texts, list(option_ids[at : at + len(texts)]))
+        at += len(texts)
 
 
 class TraceRows:
@@ -193,9 +226,8 @@ class TraceRows:
         self._source = source
         self._added_at = now
         self._rows = rows
-        # There are very many steps and options, so these attributes are looked up once.
-        self._steps, self._new_step_id = rows.by_table[STEP], rows.new_id[STEP]
-        self._options, self._new_option_id = rows.by_table[OPTION], rows.new_id[OPTION]
+        self._step_ids = rawsql.new_ids(packed_rows.STEP.name)  # of those that ratings add
+        self._option_ids = rawsql.new_ids(packed_rows.OPTION.name)
         self._provenances: dict[str, int] = {}
         self.by_record: list[TraceRef] = []
         self.added: list[TraceRef] = []
@@ -211,15 +243,17 @@ class TraceRows:
             for (record, occurrence), problem in zip(numbered, problem_digests, strict=True)
         ]
         known = self._find(digests)
+        new: dict[str, tuple[TraceRecord, str]] = {}
         for (record, _), digest, problem in zip(numbered, digests, problem_digests, strict=True):
             if digest not in known:
-                known[digest] = self._add(record, digest, *problems[problem])
+                new.setdefault(digest, (record, problem))
+        known |= self._add_traces({digest: (record, problems[problem]) for digest, (record, problem) in new.items()})
         self.by_record = [known[digest] for digest in digests]
 
     def fetch_steps(self, traces: Iterable[TraceRef]) -> None:
         """Load the steps and options of traces that existed before this chunk."""
         known = {trace.pk: trace for trace in traces if not trace.is_new and not trace.steps}
-        # Selects from steps, not from options: a step of which nothing was shown has no options.
+        # The query starts from steps, because a step of which nothing was shown has no options.
         rows = (
             Step.objects.filter(trace_id__in=known)
             .order_by("trace_id", "position", "options__position")
@@ -238,12 +272,12 @@ class TraceRows:
             trace, position, StepRecord([], is_rateable=trace.kind == LIVE)
         )
 
-    def match_options(self, step: StepRef, texts: list[str]) -> list[int]:
+    def match_options(self, trace: TraceRef, step: StepRef, texts: list[str]) -> list[int]:
         """Return the positions of these options in the step. Unknown options are added."""
         n_known = len(step.texts)
         places = _match_options(texts, step.texts)
         for place in range(n_known, len(step.texts)):
-            self._add_option(step, place, OptionRecord(step.texts[place]))
+            self._add_option(trace, step, place, OptionRecord(step.texts[place]))
         return places
 
     def _find_or_add_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
@@ -277,41 +311,58 @@ class TraceRows:
         self.withdrawn_met += len(withdrawn) - len(self.undone)
         return {digest: TraceRef(pk, kind, is_new=False) for digest, pk, kind, *_ in rows}
 
-    def _add(self, record: TraceRecord, digest: str, problem_id: int, is_reserve: bool) -> TraceRef:
-        trace = TraceRef(self._rows.new_id[TRACE](), record.kind, is_new=True, is_reserve=is_reserve)
-        steps = _live_steps(record) if record.kind == LIVE else record.steps
+    def _add_traces(self, new: Mapping[str, tuple[TraceRecord, tuple[int, bool]]]) -> dict[str, TraceRef]:
+        """Add new traces by digest, each with the id of its problem and whether that is in the held-out set."""
+        steps = [_live_steps(record) if record.kind == LIVE else record.steps for record, _ in new.values()]
+        n_options = [sum([len(step.options) for step in own]) for own in steps]
+        ids = rawsql.take_ids(TRACE.name, len(new))
+        step_ids = rawsql.take_ids(packed_rows.STEP.name, sum(map(len, steps)))
+        option_ids = rawsql.take_ids(packed_rows.OPTION.name, sum(n_options))
+        added: dict[str, TraceRef] = {}
+        for pk, own, n, (digest, (record, (problem_id, is_reserve))) in zip(
+            ids, steps, n_options, new.items(), strict=True
+        ):
+            trace = added[digest] = TraceRef(pk, record.kind, is_new=True, is_reserve=is_reserve)
+            self._add_trace_row(trace, record, digest, problem_id, len(own))
+            trace.new = step_ids[: len(own)], option_ids[:n], own
+            step_ids, option_ids = step_ids[len(own) :], option_ids[n:]
+            self._add_texts(trace)
+        self.added += added.values()
+        return added
+
+    def _add_trace_row(self, trace: TraceRef, record: TraceRecord, digest: str, problem_id: int, n_steps: int) -> None:
         self._rows.by_table[TRACE].append(
             (
-                *(trace.pk, self._project.pk, problem_id, digest, record.kind, len(steps), record.ref, record.answer),
+                *(trace.pk, self._project.pk, problem_id, digest, record.kind, n_steps, record.ref, record.answer),
                 *(record.verifier_score, record.is_right, record.outcome_by, record.outcome_grader),
                 *(self._provenance(record.provenance), self._source.pk, record.line, self._added_at),
                 msgspec.json.encode(record.metadata).decode() if record.metadata else "{}",
             )
         )
-        for position, step in enumerate(steps):
-            self._add_step(trace, position, step)
-        self.added.append(trace)
-        return trace
+
+    def _add_texts(self, trace: TraceRef) -> None:
+        """Add the steps and options of a new trace."""
+        step_ids, option_ids, steps = trace.new
+        self._rows.steps += packed_rows.pack_steps(step_ids, trace.pk, steps)
+        self._rows.options += packed_rows.pack_options(option_ids, step_ids, steps)
+        options = [option for step in steps for option in step.options]
+        if any([option.parts for option in options]):  # noqa: C419  a generator takes twice as long
+            for pk, option in zip(option_ids, options, strict=True):
+                self._add_parts(pk, option.parts)
 
     def _add_step(self, trace: TraceRef, position: int, record: StepRecord) -> StepRef:
-        pk = self._new_step_id()
-        step = trace.steps[position] = StepRef(pk, [option.text for option in record.options])
-        self._steps.append(
-            (
-                *(pk, trace.pk, position, record.kind, record.is_rateable, record.separator),
-                *(record.source_position, record.agent),
-            )
-        )
-        for place, option in enumerate(record.options):
-            self._add_option(step, place, option)
+        """Add a step without options to a trace whose other rows are already added."""
+        self._rows.has_old_parents |= not trace.is_new
+        step = trace.steps[position] = StepRef(next(self._step_ids), [])
+        self._rows.steps += packed_rows.pack_steps([step.pk], trace.pk, [record], first=position)
         return step
 
-    def _add_option(self, step: StepRef, place: int, option: OptionRecord) -> None:
-        pk = self._new_option_id()
+    def _add_option(self, trace: TraceRef, step: StepRef, place: int, option: OptionRecord) -> None:
+        """Add an option that is not in the trace itself."""
+        self._rows.has_old_parents |= not trace.is_new
+        pk = next(self._option_ids)
         step.option_ids.append(pk)
-        self._options.append((pk, step.pk, place, option.origin, option.text))
-        if option.parts:
-            self._add_parts(pk, option.parts)
+        self._rows.options += packed_rows.pack_options([pk], [step.pk], [StepRecord([option])], first=place)
 
     def _add_parts(self, option_id: int, parts: tuple[PartRecord, ...]) -> None:
         for position, part in enumerate(parts):
@@ -360,7 +411,7 @@ class _NewSubmission(Struct):
 
 
 class SubmissionRows:
-    """The new submissions of one chunk. The sets of trace ids say what has to be updated afterwards."""
+    """The new submissions of one chunk. The sets of trace ids say which traces must be updated afterward."""
 
     def __init__(self, project: Project, source: Source, now: dt.datetime, rows: ImportRows) -> None:
         self._project = project
@@ -453,7 +504,7 @@ class SubmissionRows:
 
     def _add_turn(self, assignment_id: int, turn: TurnRecord, trace: TraceRef, traces: TraceRows) -> None:
         step, turn_id = traces.step_at(trace, turn.position), self._rows.new_id[TURN]()
-        places = traces.match_options(step, [judgment.text for judgment in turn.shown or ()])
+        places = traces.match_options(trace, step, [judgment.text for judgment in turn.shown or ()])
         self._rows.by_table[TURN].append(
             (
                 *(turn_id, assignment_id, 1, step.pk),

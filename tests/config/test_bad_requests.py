@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests import factories
-from tests.people.personas import make_personas
+from tests.people.personas import LoggedInPersonas
 
 TOO_LONG = "x" * 10_000_000
 BODIES = [
@@ -22,8 +22,10 @@ BODIES = [
 @pytest.mark.django_db
 @pytest.mark.parametrize(("kind", "body"), BODIES)
 @pytest.mark.parametrize("name", ["dashboard:upload_import_file", "dashboard:order_snapshot"])
-def test_ten_megabytes_in_a_form_are_refused_in_words(name: str, kind: str, body: str) -> None:
-    cast, client = make_personas(), Client()
+def test_ten_megabytes_in_a_form_are_refused_in_words(
+    name: str, kind: str, body: str, personas: LoggedInPersonas
+) -> None:
+    cast, client = personas.cast, Client()
     client.force_login(cast.lead)
     response = client.post(reverse(name, args=[cast.project.slug]), body, content_type=kind)
     assert response.status_code == 413

@@ -3,6 +3,7 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -161,3 +162,47 @@ def test_secret_key_names_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match="--data"):
         env.load_secret_key(tmp_path / "file" / "data", may_make_one=True)
+
+
+def make_provider(**values: Any) -> env.SingleSignOn | None:
+    given = {
+        "issuer": "https://login.example.org/",
+        "client_id": "a",
+        "client_secret": "b",
+        "name": "Example",
+        "scopes": ["openid"],
+        "groups_claim": "groups",
+        "group_roles": {},
+        "roles": ["lead"],
+    }
+    return env.make_single_sign_on(**{**given, **values})
+
+
+def test_single_sign_on_has_roles_of_groups() -> None:
+    assert make_provider(issuer="") is None
+    found = make_provider(group_roles={"leads": "sums:lead+algebra:lead", "platform": "owner"})
+    assert found is not None
+    assert found.issuer == "https://login.example.org"
+    assert found.group_roles == {"leads": ("sums:lead", "algebra:lead"), "platform": ("owner",)}
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"issuer": "http://login.example.org"}, "STEPMARK_OIDC_ISSUER"),
+        ({"client_secret": ""}, "_CLIENT_SECRET"),
+        ({"group_roles": {"leads": "sums:boss"}}, "sums:boss"),
+        ({"group_roles": {"leads": "lead"}}, "lead"),
+        ({"group_roles": {"leads": ":lead"}}, ":lead"),
+    ],
+)
+def test_single_sign_on_names_an_invalid_value(values: dict[str, Any], named: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=re.escape(named)):
+        make_provider(**values)
+
+
+def test_choices_are_words_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAME", "lead, owner")
+    assert env.read_choices("NAME", ["owner", "lead"]) == ["lead", "owner"]
+    with pytest.raises(ImproperlyConfigured, match="lead"):
+        env.read_choices("NAME", ["owner"])

@@ -17,6 +17,7 @@ ASK = (
     "print(json.dumps({'data': str(s.DATA_DIR), 'database': s.DATABASES['default']['HOST'],"
     " 'broker': s.CELERY_BROKER_URL, 'cache': s.CACHES['default']['LOCATION'], 'hosts': s.ALLOWED_HOSTS,"
     " 'is_secure': s.SESSION_COOKIE_SECURE,"
+    " 'cookies': [s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, s.SESSION_COOKIE_PATH],"
     " 'proxies': [s.SECURE_PROXY_SSL_HEADER, s.ALLAUTH_TRUSTED_PROXY_COUNT]}))"
 )
 # As in docs/operations.md for a platform behind a proxy that terminates TLS.
@@ -52,7 +53,7 @@ def parse_output(ended: subprocess.CompletedProcess[str]) -> dict[str, object]:
 
 
 def settings(**env: str) -> dict[str, object]:
-    """Return the settings that a process reads with these variables."""
+    """Return the settings of a process with these environment variables."""
     return parse_output(started("-c", ASK, DJANGO_SETTINGS_MODULE="config.settings", **env))
 
 
@@ -94,6 +95,7 @@ def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:
         "redis://host:6379/3",
     )
     assert read["is_secure"] is True
+    assert read["cookies"] == ["__Host-sessionid", "__Host-csrftoken", "/"]
     assert "stepmark.example.org" in str(read["hosts"])
 
 

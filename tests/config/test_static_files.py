@@ -42,7 +42,7 @@ def test_no_module_imports_itself_on_a_detour() -> None:
 
 
 def test_every_imported_name_is_exported() -> None:
-    """A browser finds out only when it loads the module, which may be much later."""
+    """A browser reports a missing name only when it loads the module, which may be much later."""
     imported = re.compile(r'^import \{([^}]+)\} from "(\.[^"]+)";$', re.MULTILINE)
     exported = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)|^export \{([^}]+)\}", re.MULTILINE)
     missing = []

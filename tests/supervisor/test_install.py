@@ -1,5 +1,6 @@
 """Requirements files, and error messages of the installation."""
 
+from labeling.traces import locations
 from supervisor import install, paths
 
 
@@ -11,7 +12,13 @@ def pins(name: str) -> set[str]:
 
 def test_development_requirements_hold_the_runtime_ones_pinned_alike() -> None:
     """`install` relies on it: the development requirements include the runtime ones."""
-    assert pins("requirements.txt") <= pins("requirements-dev.txt")
+    assert pins("requirements.txt") <= pins("requirements-stores.txt") <= pins("requirements-dev.txt")
+
+
+def test_requirements_of_stores_hold_the_packages_that_messages_name() -> None:
+    assert "requirements-stores.txt" in locations.MISSING_PACKAGES
+    names = {pin.partition("==")[0] for pin in pins("requirements-stores.txt") - pins("requirements.txt")}
+    assert {"obstore", "huggingface-hub"} <= names
 
 
 def test_reason_names_the_missing_package_of_a_cut_down_python() -> None:

@@ -17,7 +17,6 @@ HEAVY = {
     "obstore",
     "huggingface_hub",
     "cryptography.fernet",
-    "fido2",
     "qrcode",
 }
 LOAD = """

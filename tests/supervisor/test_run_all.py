@@ -1,6 +1,6 @@
 """Start, use, kill and restart the whole platform with `./run`.
 
-Tests of a running platform are `fault` tests, also those that kill nothing: they share the platform of the others."""
+All tests of a running platform are `fault` tests, including those that kill nothing, because they share its start."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ FAMILY = ("bin/postgres", "valkey-server", "stepmark-parent", "stepmark-web", "s
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opener]:
-    """Start platforms on the data folder of the test, and end them afterwards."""
+    """Start platforms on the data folder of the test, and end them afterward."""
     all_of_them: list[PlatformProcess] = []
 
     def start(*arguments: str) -> PlatformProcess:

@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--retry", type=int, metavar="ID", help="retry a failed or canceled job")
-        parser.add_argument("--cancel", type=int, metavar="ID", help="cancel a job after its current chunk")
+        parser.add_argument("--cancel", type=int, metavar="ID", help="cancel a job when its current chunk is done")
 
     def handle(self, *args: Any, retry: int | None, cancel: int | None, **options: Any) -> None:
         now = timezone.now()

@@ -1,4 +1,4 @@
-"""The process that looks at files says the same as this process would."""
+"""The process that inspects files gives the same answers as this process would."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ import pytest
 from formats import catalog, input_files
 from labeling.traces import file_process, scan
 from labeling.traces.scan import ImportOptions
+
+pytestmark = pytest.mark.fault
 
 RECORD = '{"problem": "What is 6 * 7?", "steps": ["6 * 7 = 42."]}\n'
 

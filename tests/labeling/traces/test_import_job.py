@@ -51,7 +51,7 @@ def run(job: Job) -> Job:
 
 
 def resume(last: JobProgress) -> dict[str, Any]:
-    """The state that a job stores after its last chunk."""
+    """Return the state that a job stores after its last chunk."""
     return {"checkpoint": last.checkpoint, "report": (last.result or {}).get("report"), "by": None}
 
 
@@ -158,7 +158,8 @@ def test_import_does_not_queue_rated_traces(tmp_path: Path, now: dt.datetime) ->
 
 
 def test_import_makes_gold_of_ratings(tmp_path: Path, now: dt.datetime) -> None:
-    """One trace, three submissions: two find errors at different steps, one gave up. No further label is requested."""
+    """One trace, three submissions: two find errors at different steps, one gave up. No additional label is"
+    " requested."""
     project = factories.make_project()
     lines = [
         prm.make_line(labeler="ann"),
@@ -271,7 +272,7 @@ def test_import_report_matches_a_count_over_the_file(shared_data: Path, now: dt.
 
 
 def import_traces(path: Path, *arguments: str) -> dict[str, Any]:
-    """The report of the import."""
+    """Import the file and return the report."""
     call_command("import_traces", str(path), "--project", "maths", *arguments, stdout=StringIO(), stderr=StringIO())
     return dict(Source.objects.get().report)
 

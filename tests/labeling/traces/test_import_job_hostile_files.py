@@ -1,4 +1,4 @@
-"""Hostile files: every error has a place, nothing is imported by half, memory is bounded."""
+"""Hostile files: every error has a place, no import is left half done, memory is bounded."""
 
 import datetime as dt
 import gzip
@@ -23,7 +23,7 @@ from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.fault, pytest.mark.django_db]
 PLACE = re.compile(r"line \d+, column \d+: \S")
 GOOD = prm.make_line()
 
@@ -125,7 +125,6 @@ def test_import_of_a_changed_or_missing_file_imports_nothing(tmp_path: Path, now
         assert not Problem.objects.exists()
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstandard.ZstdCompressor().compress)])
 def test_import_refuses_a_file_that_unpacks_to_too_much(
     ending: str, pack: Any, tmp_path: Path, now: dt.datetime

@@ -156,7 +156,7 @@ def test_load_holds_out_the_same_problems_in_every_project() -> None:
 
 @pytest.mark.parametrize(
     "table",
-    [trace_rows.STEP, trace_rows.OPTION, trace_rows.TURN, trace_rows.JUDGMENT],
+    [trace_rows.TURN, trace_rows.JUDGMENT],
     ids=lambda table: table.name,
 )
 def test_large_tables_have_no_default_columns(table: BulkTable) -> None:

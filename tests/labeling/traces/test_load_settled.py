@@ -48,7 +48,7 @@ def project(**fields: Any) -> Project:
 
 
 def settle(of: Project) -> dict[str, tuple[str, str, int]]:
-    """State, reason and votes of each problem after a refresh."""
+    """Return state, reason and votes of each problem after a refresh."""
     resolve.resolve_due_traces(now=NOW)
     rows = Settlement.objects.filter(project=of, is_due=False)
     return {row.trace.problem.text: (row.state, row.reason, row.n_votes) for row in rows}
@@ -92,7 +92,7 @@ def test_repeated_import_marks_nothing() -> None:
 
 
 def test_imported_labels_count_with_labels_made_here() -> None:
-    """A queued trace gets a further label if its label made here and the imported one differ."""
+    """A queued trace gets an additional label if its label made here and the imported one differ."""
     one = project()
     load_lines(one, prm.make_line(problem=DIFFERING), labels="none")
     trace = Trace.objects.get()

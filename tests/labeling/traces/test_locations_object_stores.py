@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def put(server: str, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that stores an object. The bucket is created first."""
+    """Return a function that stores an object. The bucket is created first."""
     import urllib.request
 
     from obstore.store import from_url

@@ -1,4 +1,4 @@
-"""Rules: filter, sample, lane. They apply to what an import adds, and to nothing else."""
+"""Rules: filter, sample, lane. They apply only to traces that an import adds."""
 
 from typing import Any
 

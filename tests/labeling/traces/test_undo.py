@@ -2,8 +2,9 @@
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,26 @@ from django.core.management import call_command
 from events.models import Event
 from jobs import runner
 from jobs.models import Job, JobState
+from jobs.runner import Chunk, JobProgress
 from labeling import queue
 from labeling.models import (
     Assignment,
     BenchmarkProblem,
     Gold,
     Judgment,
+    Option,
+    OptionPart,
     Problem,
     Project,
     QueueEntry,
     Source,
+    Step,
     Submission,
     Trace,
     TraceDraw,
+    TraceTag,
 )
-from labeling.traces import import_job, undo
+from labeling.traces import import_job, tags, undo
 from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
@@ -60,6 +66,10 @@ def undo_import(source: Source, now: dt.datetime) -> Job:
     return job
 
 
+def run_chunks(chunks: Iterator[JobProgress | Chunk], now: dt.datetime, n: int | None = None) -> list[JobProgress]:
+    return [chunk if isinstance(chunk, JobProgress) else chunk(now) for chunk in islice(chunks, n)]
+
+
 def claim_trace(project: Project, now: dt.datetime, *, is_opened: bool) -> Assignment:
     rater = factories.make_rater(project)
     claim = queue.claim_trace(rater_id=rater.pk, now=now)
@@ -75,6 +85,7 @@ def test_undo_removes_unopened_traces_and_withdraws_the_others(tmp_path: Path, n
     held, opened = claim_trace(project, now, is_opened=False), claim_trace(project, now, is_opened=True)
     job = undo_import(source, now)
     assert job.result["undone"] == {
+        "is_withdrawn": True,
         "after": job.checkpoint["after"],
         "removed": 24,
         "withdrawn": 1,
@@ -142,6 +153,52 @@ def test_import_after_undo_queues_the_remaining_labels(tmp_path: Path, now: dt.d
     left = dict(QueueEntry.objects.values_list("trace", "slots_left"))
     assert left.pop(opened.trace_id) == 1
     assert list(left.values()) == [2]
+
+
+def test_undo_takes_effect_before_traces_are_removed(
+    tmp_path: Path, now: dt.datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "_CHUNK_TRACES", 2)
+    project = factories.make_project(reserve_problem_share=0)
+    lines = [native(number) for number in range(5)]
+    source, rater = import_lines(project, tmp_path, lines, now), factories.make_rater(project)
+    chunks = undo.run_undo(source, by=None, checkpoint={})
+    progress = run_chunks(chunks, now, 4)
+    assert [(each.done, each.total) for each in progress] == [(0, 5)] * 4
+    source.refresh_from_db()
+    assert source.undone_at is not None
+    assert Trace.objects.filter(withdrawn_at=None).count() == 0
+    assert Trace.objects.count() == 5
+    with pytest.raises(queue.NothingLeft):
+        queue.claim_trace(rater_id=rater.pk, now=now)
+
+
+def test_traces_imported_again_during_the_undo_stay(
+    tmp_path: Path, now: dt.datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "_CHUNK_TRACES", 2)
+    project = factories.make_project()
+    lines = [native(number) for number in range(5)]
+    source = import_lines(project, tmp_path, lines, now)
+    chunks = undo.run_undo(source, by=None, checkpoint={})
+    run_chunks(chunks, now, 5)  # withdraws five traces, and removes two
+    assert Trace.objects.count() == 3
+    import_lines(project, tmp_path, lines, now)
+    last = run_chunks(chunks, now)[-1]
+    assert (last.result or {})["undone"]["removed"] == 2
+    assert Trace.objects.available().count() == 5
+    source.refresh_from_db()
+    assert source.undone_at is None
+
+
+def test_undo_removes_what_belongs_to_a_trace(tmp_path: Path, now: dt.datetime) -> None:
+    project = factories.make_project()
+    source = import_lines(project, tmp_path, [native(1)], now)
+    OptionPart.objects.create(option=Option.objects.all()[0], position=0, kind="call", text="{}")
+    ids = [Trace.objects.get().pk]
+    tags.add_tag(project_id=project.pk, trace_ids=ids, name="odd", by=None, now=now)
+    undo_import(source, now)
+    assert not any(model.objects.exists() for model in (Problem, Trace, TraceTag, Step, Option, OptionPart))
 
 
 def test_undo_continues_after_an_interruption(tmp_path: Path, now: dt.datetime) -> None:
