@@ -1,4 +1,4 @@
-"""Annotators in the project's stored figures: how much, how fast, how well, at what cost.
+"""Summaries of annotators from the project's stored figures: amount of work, speed, quality and cost.
 
 Flags ask a lead to review an annotator's work, each with its reason, its n and its interval.
 """
@@ -67,7 +67,7 @@ class QualitySignal:
         if self.signal.usual is None:
             return "–"
         if self.signal.kind == "alike":
-            return _("%(n)s by chance") % {"n": f"{self.signal.usual:.2g}"}
+            return _("%(n)s expected by chance") % {"n": f"{self.signal.usual:.2g}"}
         return number_format.format_share(self.signal.usual)
 
     @property
@@ -224,10 +224,13 @@ def list_flags(
     flags = [AnnotatorFlag(each.signal.kind, each.signal.name, each.why) for each in signals if each.signal.is_raised]
     limit = number_format.format_share(HIGH_SHARE)
     if missed.n >= MIN_CASES and (missed.low or 0) > HIGH_SHARE:
-        why = _("Missed the first error on %(share)s settled traces; above %(limit)s is high.")
+        why = _("Missed the first error on %(share)s settled traces; a share above %(limit)s is high.")
         flags.append(AnnotatorFlag("missed_errors", _("missed errors"), why % {"share": missed.text, "limit": limit}))
     if blamed.n >= MIN_CASES and (blamed.low or 0) > HIGH_SHARE:
-        why = _("Marked an error before the settled first error on %(share)s settled traces; above %(limit)s is high.")
+        why = _(
+            "Marked an error before the settled first error on %(share)s settled traces; a share "
+            "above %(limit)s is high."
+        )
         flags.append(AnnotatorFlag("false_alarms", _("false alarms"), why % {"share": blamed.text, "limit": limit}))
     if threshold is not None and gold.n >= MIN_CASES and gold.high is not None and gold.high < threshold:
         why = _("Correct on %(share)s hidden gold traces: the whole interval is below the gold threshold of %(limit)s.")

@@ -3,8 +3,7 @@
 from decimal import Decimal
 
 from labeling.models import Project
-
-_CURRENCY_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£"}
+from labeling.projects.money import format_money
 
 
 def compute_labor_cost(project: Project, active_ms: int) -> Decimal | None:
@@ -15,6 +14,4 @@ def compute_labor_cost(project: Project, active_ms: int) -> Decimal | None:
 
 
 def format_amount(project: Project, amount: Decimal | float | None, places: int = 2) -> str:
-    if amount is None:
-        return "–"
-    return f"{_CURRENCY_SIGNS.get(project.currency, project.currency)} {amount:,.{places}f}"
+    return format_money(amount, project.currency, places)

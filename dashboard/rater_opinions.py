@@ -1,4 +1,4 @@
-"""The submissions of one trace side by side: what each rater said of each step, and the majority in words."""
+"""The submissions of one trace side by side: what each rater said about each step, and the majority in a sentence."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class StepOpinion:
 
 @dataclass
 class RaterOpinions:
-    """One submission: its rater, the step with its first error, what it says of each step."""
+    """One submission: its rater, the step with its first error, and its opinion of each step."""
 
     letter: str
     name: str

@@ -32,7 +32,7 @@ class RecentActivity:
     @property
     def traces(self) -> Svg:
         counts = [each.traces for each in self.days]
-        name = _("%(n)d traces in 14 days, at most %(most)d per day") % {"n": sum(counts), "most": max(counts)}
+        name = _("%(n)d traces in 14 days, up to %(most)d per day") % {"n": sum(counts), "most": max(counts)}
         return cells.draw_bar_sparkline(counts, name=name)
 
     @property

@@ -50,6 +50,7 @@ NAVIGATION = (
         (
             NavigationLink("imports", _("Imports"), Action.BRING_IN),
             NavigationLink("generations", _("Generations"), Action.READ),
+            NavigationLink("judges", _("Judges"), Action.READ),
             NavigationLink("snapshots", _("Snapshots"), Action.TAKE_OUT),
         ),
     ),
@@ -101,7 +102,7 @@ def project_page(
 
 
 def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
-    """Return a table of a project as a file, and log who took it."""
+    """Return a table of a project as a file, and log who downloaded it."""
     name = f"{actor.project.slug}-{table.key}.csv"
     has_names = rater_names.can_see_names(actor)
     audit_log.log_download(

@@ -1,4 +1,5 @@
-"""Statistics in words: their meaning, their target, and the reason for a missing value; their columns in tables."""
+"""Texts about statistics: their meaning, their target, and the reason for a missing value. Also their columns in
+tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,62 +29,74 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     "exact": StatisticKind(
         _("First error, same step"),
         _(
-            "Share of pairs that agree on the first error, or that there is none. The most important figure for a PRM."
-            " 0.70 is good."
+            "Share of pairs that agree on the first error or agree that there is none. The most important"
+            " figure for a PRM. 0.70 or higher is good."
         ),
     ),
     "within_one": StatisticKind(
-        _("First error, within one step"), _("Allows a difference of one step. 0.80 or higher is good.")
+        _("First error, within one step"),
+        _("Also counts first errors one step apart as agreement. 0.80 or higher is good."),
     ),
     "has_error_kappa": StatisticKind(
         _("Any error, kappa"),
-        _("Whether the trace has an error at all, corrected for chance. 0.60 is good."),
+        _("Agreement on whether the trace has an error, corrected for chance. 0.60 or higher is good."),
     ),
     "alpha_nominal": StatisticKind(
         _("Alpha, nominal"),
-        _("Step ratings, corrected for chance. Usable from 0.67, reliable from 0.80."),
+        _("Agreement on step ratings, corrected for chance. Usable at 0.67 or above, reliable at 0.80 or above."),
         0.67,
     ),
     "alpha_ordinal": StatisticKind(
         _("Alpha, ordinal"),
-        _("Negative versus positive counts more than negative versus neutral. Usable from 0.67."),
+        _(
+            "Like nominal alpha, but negative versus positive counts as a larger disagreement than negative"
+            " versus neutral. Usable at 0.67 or above."
+        ),
         0.67,
     ),
     "alpha_interval": StatisticKind(
-        _("Alpha, interval"), _("Like ordinal, with equal distances between ratings. Usable from 0.67."), 0.67
+        _("Alpha, interval"),
+        _("Like ordinal alpha, but with equal distances between ratings. Usable at 0.67 or above."),
+        0.67,
     ),
     "gwet_ac1": StatisticKind(
         _("Gwet’s AC1"),
-        _("More stable when most steps are positive, but tends to be high. 0.80 is good."),
+        _("More stable than alpha when most steps are positive, but tends to be high. 0.80 or higher is good."),
     ),
     "gwet_ac2_quadratic": StatisticKind(
-        _("Gwet’s AC2, quadratic"), _("AC1 with distances between ratings. 0.80 is good.")
+        _("Gwet’s AC2, quadratic"),
+        _("Like AC1, but larger differences between ratings count more. 0.80 or higher is good."),
     ),
     "fleiss_kappa": StatisticKind(
         _("Fleiss’ kappa"),
-        _("For comparison with papers; alpha corrects its bias. Usable from 0.60."),
+        _("For comparison with papers; alpha corrects its bias. Usable at 0.60 or above."),
     ),
     "recall -1": StatisticKind(
         _("Recall of negative"),
-        _("Of steps that the others call negative, the share rated negative. 0.90 is good."),
+        _("Share of negative ratings on steps that the other annotators rate negative. 0.90 or higher is good."),
     ),
     "recall 0": StatisticKind(
         _("Recall of neutral"),
-        _("Of steps that the others call neutral, the share rated neutral. If low, clarify the guideline."),
+        _(
+            "Share of neutral ratings on steps that the other annotators rate neutral. If it is low, "
+            "clarify the guideline."
+        ),
     ),
     "recall 1": StatisticKind(
-        _("Recall of positive"), _("Of steps that the others call positive, the share rated positive. 0.90 is good.")
+        _("Recall of positive"),
+        _("Share of positive ratings on steps that the other annotators rate positive. 0.90 or higher is good."),
     ),
     "over_credit": StatisticKind(
         _("Missed errors"),
-        _("Of steps that the others call negative, the share rated neutral or positive. Below 0.10 is good."),
+        _("Share of neutral or positive ratings on steps that the other annotators rate negative. Below 0.10 is good."),
     ),
     "over_blame": StatisticKind(
         _("False alarms"),
-        _("Of steps that the others call neutral or positive, the share rated negative. Below 0.10 is good."),
+        _("Share of negative ratings on steps that the other annotators rate neutral or positive. Below 0.10 is good."),
     ),
     "pairwise_agreement": StatisticKind(
-        _("Raw agreement"), _("Share of equal pairs. High by chance when one rating is common.")
+        _("Raw agreement"),
+        _("Share of pairs with the same rating. Chance alone makes it high when one rating is common."),
     ),
 }
 
@@ -100,10 +113,10 @@ _REASON_TEXTS: dict[str, LazyText] = {
     Reason.UNDEFINED: _("Undefined."),
     Reason.DRAWS_UNDEFINED: _("No interval: undefined in some of the resamples."),
     Reason.NOT_DRAWN: _("Bootstrap intervals are not available for this statistic."),
-    Reason.FEW_GOLD: _("Too few gold traces yet."),
+    Reason.FEW_GOLD: _("There are not enough gold traces yet."),
     Reason.BELOW_PROMISE: _("None: no threshold reaches 0.90 on hidden gold."),
-    Reason.FEW_RATERS: _("Fewer than 5 screened annotators."),
-    Reason.FEW_LABELERS: _("No interval: fewer than 5 annotators have labeled."),
+    Reason.FEW_RATERS: _("Undefined: fewer than 5 annotators have been screened."),
+    Reason.FEW_LABELERS: _("No interval: fewer than 5 annotators have submitted labels."),
 }
 
 

@@ -13,6 +13,7 @@ from labeling.models import Assignment, FirstErrorReport, QueueEntry, Rater, Sou
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, FinishReason
 from labeling.models.consensus import SettlementState
 from labeling.models.queue import SamplingSource
+from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceQuerySet
 from labeling.quality import consensus
 from labeling.traces import tags
@@ -24,17 +25,17 @@ STATE_CHOICES = (
     ("unread", _("not labeled yet")),
     ("in_hand", _("assigned now")),
     *((state.value, state.label) for state in SettlementState if state is not SettlementState.LIVE),
-    ("chosen", _("put first by a person")),
-    ("bad_problem", _("bad problem reported")),
+    ("chosen", _("moved to the front")),
+    ("bad_problem", _("problem reported as bad")),
     ("gold", _("gold")),
     ("withdrawn", _("withdrawn")),
 )
 LABEL_CHOICES = (
     ("", _("any label")),
-    ("error", _("an error, by any annotator")),
-    ("no_error", _("no error, by any annotator")),
-    ("gave_up", _("given up, by any annotator")),
-    ("settled_error", _("consensus: an error")),
+    ("error", _("error found by at least one annotator")),
+    ("no_error", _("rated error-free by at least one annotator")),
+    ("gave_up", _("given up by at least one annotator")),
+    ("settled_error", _("consensus: error")),
     ("settled_no_error", _("consensus: no error")),
 )
 
@@ -75,7 +76,8 @@ class TraceSearchForm(forms.Form):
 
 
 def _matches_label(project_id: int, label: str, rater: str) -> Q:
-    """One submission must match both the annotator and the label; a consensus label only adds to the annotator."""
+    """Return the condition. One submission must match both annotator and label; a consensus label is a condition of its
+    own."""
     found = Q()
     if label.startswith("settled"):
         revisions = consensus.current_revisions(project_id=project_id).filter(trace=OuterRef("pk"))
@@ -106,6 +108,7 @@ def _filter_by_words(rows: TraceQuerySet, words: str) -> TraceQuerySet:
 def _filter_by_state(rows: TraceQuerySet, state: str) -> TraceQuerySet:
     if state == "unread":
         work = Assignment.objects.submitted().filter(trace=OuterRef("pk"), purpose=AssignmentPurpose.WORK)
+        work = work.exclude(rater__kind=RaterKind.MACHINE)
         return rows.available().filter(~Exists(work), settlement=None)
     if state == "in_hand":
         return rows.filter(assignments__state__in=OPEN_STATES).distinct()

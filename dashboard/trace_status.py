@@ -1,4 +1,5 @@
-"""The reason for a trace's state, in words: from its settlement, or from its queue entries before the first label."""
+"""The reason for a trace's state as text. It follows from the settlement or, before the first label, from queue
+entries."""
 
 from collections.abc import Sequence
 
@@ -28,7 +29,9 @@ def explain_trace_status(
 def _explain_imported(n: int) -> str:
     if not n:
         return ""
-    text = ngettext("%(n)d imported label, too few to settle it.", "%(n)d imported labels, too few to settle it.", n)
+    text = ngettext(
+        "%(n)d imported label, too few to settle the trace.", "%(n)d imported labels, too few to settle the trace.", n
+    )
     return text % {"n": n}
 
 
@@ -43,7 +46,7 @@ def _explain_queue(entries: Sequence[QueueEntry]) -> str:
 
 def _explain_settlement(settlement: Settlement) -> str:
     reason = str(settlements.RESOLUTION_REASONS[settlement.reason])
-    return f"{reason} {_('A reviewer decides.')}" if settlement.state == SettlementState.CONTESTED else reason
+    return f"{reason} {_('A reviewer will decide.')}" if settlement.state == SettlementState.CONTESTED else reason
 
 
 def _count_remaining(entries: Sequence[QueueEntry]) -> str:
@@ -57,10 +60,10 @@ def _explain_source(source: str, n: int) -> str:
         SamplingSource.TRAINING: _("In the training set."),
         SamplingSource.SCREENING: _("In the screening set."),
         SamplingSource.GOLD: ngettext(
-            "Hidden gold, to be shown %(n)d more time.", "Hidden gold, to be shown %(n)d more times.", n
+            "Hidden gold; will be shown %(n)d more time.", "Hidden gold; will be shown %(n)d more times.", n
         ),
-        SamplingSource.CHOSEN: _("Put first by a person; %(waiting)s"),
-        SamplingSource.OPINION: _("Waiting for a further label."),
+        SamplingSource.CHOSEN: _("Moved to the front of the queue; %(waiting)s"),
+        SamplingSource.OPINION: _("Waiting for an additional label."),
         SamplingSource.TOP_UP: _("Returned to the queue; %(waiting)s"),
         SamplingSource.RESERVE: _("In the held-out set; %(waiting)s"),
         SamplingSource.UNIFORM: _("In random order; %(waiting)s"),

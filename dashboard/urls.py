@@ -6,13 +6,16 @@ from dashboard.views import (
     adjudication,
     agreement,
     annotators,
+    api_tokens,
     audit,
+    erasure,
     generations,
     gold,
     groups,
     import_preview,
     imports,
     jobs,
+    judges,
     lifecycle,
     members,
     messages,
@@ -52,13 +55,18 @@ _IMPORTS = [
 ]
 _MEMBERS = [
     path("", members.show_members, name="members"),
+    path("tokens/", api_tokens.show_api_tokens, name="api_tokens"),
+    path("tokens/<int:token>/revoke", api_tokens.revoke_api_token, name="revoke_api_token"),
     path("invitations/create", members.create_invitation, name="create_invitation"),
     path("invitations/<int:invitation>/revoke", members.revoke_invitation, name="revoke_invitation"),
     path("<int:member>/role", members.change_member_role, name="change_member_role"),
     path("<int:member>/remove", members.remove_member, name="remove_member"),
+    path("<int:member>/devices/<int:device>/release", members.release_device, name="release_device"),
+    path("<int:member>/erase", erasure.erase_member, name="erase_member"),
     path("<int:member>/restore", members.restore_member, name="restore_member"),
     path("<int:member>/screening-attempt", members.allow_screening_attempt, name="allow_screening_attempt"),
     path("<int:member>/admit", members.admit_member, name="admit_member"),
+    path("<int:member>/reset-factors", members.reset_factors, name="reset_factors"),
     path("<int:member>/reset-link", members.create_reset_link, name="create_reset_link"),
 ]
 _ADJUDICATION = [
@@ -82,6 +90,17 @@ _PRMS = [
     path("<int:version>/", prms.show_prm, name="prm"),
     path("<int:version>/current", prms.make_prm_current, name="make_prm_current"),
     path("<int:version>/evaluate", prms.evaluate_prm_on_file, name="evaluate_prm_on_file"),
+]
+_JUDGES = [
+    path("", judges.show_judges, name="judges"),
+    path("add", judges.add_judge, name="add_judge"),
+    path("budget", judges.set_machine_budget, name="set_machine_budget"),
+    path("<int:judge>/", judges.show_judge, name="judge"),
+    path("<int:judge>/copy", judges.copy_judge, name="copy_judge"),
+    path("<int:judge>/try", judges.try_judge, name="try_judge"),
+    path("<int:judge>/run", judges.run_judge, name="run_judge"),
+    path("runs/<int:run>/cancel", judges.cancel_judge_run, name="cancel_judge_run"),
+    path("runs/<int:run>/resume", judges.resume_judge_run, name="resume_judge_run"),
 ]
 _ANNOTATORS = [
     path("", annotators.show_annotators, name="annotators"),
@@ -151,6 +170,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("adjudication/", include(_ADJUDICATION)),
     path("generations/", include(_GENERATIONS)),
     path("prms/", include(_PRMS)),
+    path("judges/", include(_JUDGES)),
     path("groups/", groups.show_groups, name="groups"),
     path("groups/save", groups.save_group, name="save_group"),
     path("groups/<int:group>/delete", groups.delete_group, name="delete_group"),

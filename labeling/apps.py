@@ -4,7 +4,8 @@ from django.apps import AppConfig
 from django.db import connections
 from django.db.models.signals import post_migrate
 
-# Claims update entries. If a page has room for the new row version, PostgreSQL writes to no index.
+# Each claim updates an entry. If the entry's page has room for the new row version, PostgreSQL need not update any
+# index.
 _FILL_FACTORS = {"labeling_queueentry": 80}
 _IS_SET = "SELECT 1 FROM pg_class WHERE relname = %s AND %s = ANY (reloptions)"
 
@@ -24,6 +25,10 @@ class LabelingConfig(AppConfig):
             "labeling_consensus",
             "labeling_ratermodelfit",
         )
+        append_only.register_erasable_columns("labeling_ratingedit", "text")
+        append_only.register_erasable_columns("labeling_submission", "finish_note")
+        append_only.register_erasable_columns("labeling_guideline", "body", "changes")
+        append_only.register_erasable_columns("labeling_consensus", "note")
         post_migrate.connect(set_fill_factors, sender=self)
 
 

@@ -22,7 +22,7 @@ class OnboardingGate(models.TextChoices):
     WORK = "work", _("work")
 
 
-# Only at these gates a rater gets traces.
+# Raters get traces only at these gates.
 GATES_WITH_TRACES = frozenset({OnboardingGate.TRAINING, OnboardingGate.SCREENING, OnboardingGate.WORK})
 
 

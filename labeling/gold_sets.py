@@ -37,10 +37,10 @@ from labeling.queue.slots import WAS_GOLD
 from stats import strata
 from stats.strata import GoldCandidate
 
-# Tiers of candidates in the order of preference: traces of the current set stay in it first.
+# Tiers of candidates in the order of preference: traces of the current set come first.
 IN_SET, HIDDEN, DECIDED, AGREED = range(4)
 MAX_GOLD = 5000
-MAX_RECENT = 1000  # recently settled traces, in each of two states
+MAX_RECENT = 1000  # recently settled traces that are read, for each of two states
 DEFAULT_SET_SIZE = 30  # as in PRM800K
 MAX_SET_SIZE = 200
 
@@ -54,7 +54,7 @@ def serve_gold_set(*, project: Project, use: GoldUse, now: dt.datetime) -> int:
 
 
 def make_served_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.datetime, **answer: Any) -> Gold:
-    """Make a trace gold and serve it, in its set or hidden among the work. It is no longer work.
+    """Make a trace gold, and serve it in its set or hidden among the work. It no longer counts as work.
 
     `answer` has the other arguments of `make_gold`. Raises InvalidGold.
     """
@@ -166,7 +166,7 @@ class ScreeningCandidate:
     known: GoldCandidate
     accepted: list[int | None]
     n_votes: int = 0
-    n_for: int = 0  # votes for the place
+    n_for: int = 0  # votes for the place of the first error
 
 
 def _find_candidates(project_id: int, *, only: Collection[int] | None = None) -> dict[int, ScreeningCandidate]:
@@ -291,12 +291,15 @@ def replace_screening_set(
 
 def _check_available(wanted: Sequence[int], available: Collection[int]) -> None:
     if not wanted:
-        raise InvalidGold(_("Select the traces of the screening set."))
+        raise InvalidGold(_("Select at least one trace for the screening set."))
     if len(wanted) > MAX_SET_SIZE:
         raise InvalidGold(_("A screening set can have at most %(n)d traces.") % {"n": MAX_SET_SIZE})
     if missing := sorted(set(wanted) - set(available)):
         numbers = ", ".join(str(each) for each in missing[:10])
-        raise InvalidGold(_("No longer available for screening: trace %(traces)s.") % {"traces": numbers})
+        raise InvalidGold(
+            _("These traces are no longer available for screening: %(traces)s. Reload the page and choose others.")
+            % {"traces": numbers}
+        )
 
 
 def _make_screening_gold(candidate: GoldCandidate, by: User, now: dt.datetime) -> None:

@@ -77,7 +77,8 @@ def _check_current(rater: Rater, **version: Model) -> None:
 
 
 def claim_trace(*, rater_id: int, by: User | None, now: dt.datetime, opened: bool = False) -> Claim:
-    """Return the next trace at the rater's stage, and move on if the stage has none left. Raises a QueueRefusal."""
+    """Return the next trace at the rater's stage, and move the rater on if the stage has none left. Raises a
+    QueueRefusal."""
     try:
         return queue.claim_trace(rater_id=rater_id, now=now, opened=opened)
     except queue.NothingLeft:

@@ -26,19 +26,19 @@ _CHUNK = 500  # traces per transaction
 
 
 class OverlapImpact(NamedTuple):
-    """What a change affects, counted up to a limit."""
+    """The effects of a change, counted up to a limit."""
 
     in_hand: int  # open assignments
-    ahead: int  # of them, prefetched
-    begun: int  # of them, with ratings
+    ahead: int  # how many of these are prefetched
+    begun: int  # how many of these have ratings
     people: int  # with open assignments or corrections
     correcting: int  # submissions that are being corrected
     waiting: int  # traces in the lanes
-    is_more: bool  # than were counted
+    is_more: bool  # whether there is more than was counted
 
 
 class SettledImpact(NamedTuple):
-    """What a higher overlap would ask for if it included settled traces."""
+    """What a higher overlap would request if it included settled traces."""
 
     n_traces: int  # settled by fewer votes than the new overlap
     n_labels: int  # that they would get
@@ -46,7 +46,7 @@ class SettledImpact(NamedTuple):
 
 
 def measure_settled_impact(*, project_id: int, overlap: int) -> SettledImpact:
-    """Count the settled traces that a new overlap could reopen, and their further labels."""
+    """Count the settled traces that a new overlap could reopen, and their additional labels."""
     reopened = _settled_below(project_id, overlap).filter(trace__queue_entries__lane__arm__in=WORK_SOURCES)
     sums = reopened.aggregate(n=Count("pk"), votes=Sum("n_votes"))
     n_labels = overlap * sums["n"] - (sums["votes"] or 0)
@@ -89,7 +89,7 @@ def change_overlap(
     """Change overlap and lease length. Return the job that resizes slots, or None if the overlap does not change.
 
     An open trace keeps its lease, and gets the new length with its rater's next edit. With `includes_settled`, traces
-    that raters settled by fewer votes than the new overlap get further labels, and are settled again.
+    that raters settled by fewer votes than the new overlap get additional labels, and are settled again.
     """
     is_new_overlap = (overlap, overlap_limit) != (project.overlap, project.overlap_limit)
     with transaction.atomic():
@@ -112,7 +112,7 @@ def chunks(job: Job) -> Iterator[JobProgress | Chunk]:
 
 
 def _mark_traces_due(project: Project, after: int, now: dt.datetime) -> JobProgress:
-    """Mark contested and incomplete traces for another look: the new overlap may settle them or add labels."""
+    """Mark contested and incomplete traces as due: the new overlap may settle them or request more labels."""
     settlements.mark_unsettled_due(project_id=project.pk, now=now)
     total = project.traces.count()
     return JobProgress(total, total, {"after": after})

@@ -4,6 +4,7 @@ Only this module changes the Rater table, except for what `labeling.onboarding` 
 """
 
 import datetime as dt
+import secrets
 import uuid
 from collections.abc import Mapping
 
@@ -19,6 +20,8 @@ from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
 
+MAX_TRACES_BEFORE_PAUSE = 5  # a pause by a check takes effect after one to so many further submissions
+
 
 def find_rater_id(*, slug: str, user_id: int) -> int | None:
     """Return the rater of a person in a project."""
@@ -27,8 +30,8 @@ def find_rater_id(*, slug: str, user_id: int) -> int | None:
 
 
 def list_rater_ids(*, user_id: int) -> list[int]:
-    """Return all raters of a person, to find their work by. With a join on the person, PostgreSQL may read the work of
-    all raters."""
+    """Return the ids of all raters of a person, for queries of their work. With a join on the person, PostgreSQL may
+    read the work of all raters."""
     return list(Rater.objects.filter(user=user_id).values_list("pk", flat=True))
 
 
@@ -72,6 +75,34 @@ def remove_rater(*, rater: Rater, now: dt.datetime) -> None:
     Rater.objects.active().filter(pk=rater.pk).update(removed_at=now)
 
 
+def schedule_pause(*, rater: Rater, reason: str, note: str, now: dt.datetime, evidence: Mapping[str, object]) -> bool:
+    """Pause the rater after a random number of further submissions. Return False if that is decided already.
+
+    A pause directly after a submission would tell that the trace was gold.
+    """
+    n_left = 1 + secrets.randbelow(MAX_TRACES_BEFORE_PAUSE) if MAX_TRACES_BEFORE_PAUSE else 0
+    if not n_left:
+        return pause_rater(rater=rater, reason=reason, note=note, by=None, now=now, evidence=evidence)
+    pending = {"n_left": n_left, "reason": reason, "note": note, "evidence": dict(evidence)}
+    return bool(
+        Rater.objects.filter(pk=rater.pk, paused_at=None, pending_pause__isnull=True).update(pending_pause=pending)
+    )
+
+
+def count_toward_pause(*, rater_id: int, n_submitted: int, now: dt.datetime) -> None:
+    """Count submissions of a rater, and pause the rater if a scheduled pause takes effect with them."""
+    rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id, pending_pause__isnull=False).first()
+    if rater is None or rater.pending_pause is None:
+        return
+    pending = rater.pending_pause
+    if pending["n_left"] > n_submitted:
+        rater.pending_pause = {**pending, "n_left": pending["n_left"] - n_submitted}
+        rater.save(update_fields=["pending_pause"])
+        return
+    shown = {"reason": pending["reason"], "note": pending["note"]}
+    pause_rater(rater=rater, **shown, by=None, now=now, evidence=pending["evidence"])
+
+
 def pause_rater(
     *,
     rater: Rater,
@@ -88,7 +119,11 @@ def pause_rater(
     """
     with transaction.atomic():
         changed = Rater.objects.filter(pk=rater.pk, paused_at=None).update(
-            paused_at=now, is_paused_by_check=by is None, paused_reason=reason[:300], paused_note=note[:300]
+            paused_at=now,
+            is_paused_by_check=by is None,
+            paused_reason=reason[:300],
+            paused_note=note[:300],
+            pending_pause=None,
         )
         if changed:
             queue.release_held(rater_id=rater.pk, now=now, reason="rater paused", by=by)
@@ -105,6 +140,7 @@ def resume_rater(*, rater: Rater, by: User | None, now: dt.datetime) -> bool:
             is_paused_by_check=False,
             paused_reason="",
             paused_note="",
+            pending_pause=None,
             watched_since_at=now,
             proven_at=None,
         )

@@ -1,4 +1,5 @@
-"""Actions on many traces at once. A trace that an action does not fit is counted by its reason, not changed."""
+"""Actions on many traces at once. A trace to which an action does not apply is not changed, and is counted by
+reason."""
 
 import datetime as dt
 from collections import Counter
@@ -41,7 +42,7 @@ def change_gold_use(*, traces: Iterable[Trace], use: GoldUse, by: User, now: dt.
     def change(trace: Trace) -> None:
         gold = Gold.objects.active().filter(trace=trace).exclude(use=use).select_related("trace").first()
         if gold is None:
-            raise InvalidGold(_("Not gold of another use."), "no_gold")
+            raise InvalidGold(_("The trace is not gold, or is already gold for this use."), "no_gold")
         move_gold(gold=gold, use=use, by=by, now=now)
         enqueue_gold(project_id=trace.project_id, use=use, trace_ids=[trace.pk], now=now)
 

@@ -1,9 +1,10 @@
-"""The kinds of notices: the events they tell of, their words, and what is sent about each.
+"""The kinds of notices: the events that they report, their texts, and the fields that are sent.
 
 Only the fields listed here leave the platform. People appear under their pseudonyms.
 """
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -15,6 +16,8 @@ from django.utils.translation import gettext_lazy
 from events.models import Event
 from exports.models import Delivery, Snapshot
 from labeling.models import Assignment, Project, Rater, Source
+from labeling.projects.money import format_money
+from machines.models import JudgeRun
 from prm.models import PRM, Generation
 
 TEST_KIND = "webhook.test"
@@ -53,8 +56,16 @@ def _read_generation(event: Event, number: int) -> Fields:
     return {"number": row, **_pick(event, "verdict", "why", "alarms")}
 
 
+def _read_judge_run(event: Event, number: int) -> Fields:
+    judge = JudgeRun.objects.filter(pk=number).values_list("judge", flat=True).first()
+    return {"run": number, "judge": judge, "name": event.detail.get("judge"), **_pick(event, "why", "line")}
+
+
 def _read_budget(event: Event, number: int) -> Fields:
-    return _pick(event, "amount", "spent")
+    currency = Project.objects.filter(pk=number).values_list("currency", flat=True).first() or ""
+    sums = _pick(event, "amount", "spent")
+    shown = {f"{name}_shown": format_money(Decimal(each or 0), currency) for name, each in sums.items()}
+    return {**sums, "currency": currency, **shown}
 
 
 def _read_correction(event: Event, number: int) -> Fields:
@@ -81,7 +92,7 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
     ),
     "import.done": NoticeKind(
         gettext_lazy("Import finished"),
-        gettext_lazy("%(name)s was imported: %(records)s records, %(bad)s bad ones, %(submissions)s submissions."),
+        gettext_lazy("%(name)s was imported: %(records)s records, %(bad)s bad records, %(submissions)s submissions."),
         "dashboard:import_source",
         _read_import,
         "source",
@@ -99,15 +110,22 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         "dashboard:generations",
         _read_generation,
     ),
+    "judge_run.paused": NoticeKind(
+        gettext_lazy("Judge paused"),
+        gettext_lazy("The judge %(name)s is paused: %(line)s"),
+        "dashboard:judge",
+        _read_judge_run,
+        "judge",
+    ),
     "project.budget_warned": NoticeKind(
-        gettext_lazy("Budget at 80%"),
-        gettext_lazy("%(spent)s of the budget of %(amount)s are spent."),
+        gettext_lazy("Budget 80% spent"),
+        gettext_lazy("%(spent_shown)s of the %(amount_shown)s budget has been spent."),
         "dashboard:pay",
         _read_budget,
     ),
     "project.budget_reached": NoticeKind(
         gettext_lazy("Budget reached"),
-        gettext_lazy("%(spent)s of the budget of %(amount)s are spent. No more traces are assigned."),
+        gettext_lazy("%(spent_shown)s of the %(amount_shown)s budget has been spent. No more traces will be assigned."),
         "dashboard:pay",
         _read_budget,
     ),
@@ -120,7 +138,7 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
     ),
     "job.failed": NoticeKind(
         gettext_lazy("Job failed"),
-        gettext_lazy("The job %(kind)s of %(of)s failed. The page of jobs shows the reason."),
+        gettext_lazy("The job “%(kind)s” of %(of)s failed. See the Jobs page for the reason."),
         "dashboard:jobs",
         _read_job,
     ),
@@ -132,7 +150,7 @@ def label_kind(kind: str) -> str:
 
 
 def find_project_id(event: Event) -> int | None:
-    """Return the project of an event. A job names only what it works on."""
+    """Return the project of an event. An event of a job names only the object that the job works on."""
     if event.project is not None:
         return event.project
     name, _colon, number = str(event.detail.get("of", "")).partition(":")
@@ -140,6 +158,7 @@ def find_project_id(event: Event) -> int | None:
         "project": Project.objects.values_list("pk"),
         "snapshot": Snapshot.objects.values_list("project"),
         "generation": Generation.objects.values_list("project"),
+        "judge_run": JudgeRun.objects.values_list("judge__project"),
         "prm": PRM.objects.values_list("project"),
         "delivery": Delivery.objects.values_list("snapshot__project"),
     }
@@ -148,7 +167,7 @@ def find_project_id(event: Event) -> int | None:
 
 
 def describe_event(event: Event, project: Project) -> dict[str, Any]:
-    """Return what is sent about an event, except for the number of the notice."""
+    """Return the content of a notice about an event, without the number of the notice."""
     kind = NOTICE_KINDS[event.what]
     _name, _colon, number = event.subject.partition(":")
     fields = kind.read_fields(event, int(number))

@@ -39,6 +39,11 @@ class ClaimedDelivery(NamedTuple):
     at: dt.datetime  # when it was claimed; the signature has this time
 
 
+# Whether `send_due` has work.
+HAS_DUE_NOTICES = """EXISTS (SELECT FROM events_queuedevent)
+  OR EXISTS (SELECT FROM notices_noticedelivery WHERE state = 'waiting' AND next_attempt_at <= %(now)s)"""
+
+
 def send_due(*, now: dt.datetime) -> None:
     """Make the notices of queued events, and start the job that sends them unless one is at work."""
     while make_notices(now=now):
@@ -70,11 +75,7 @@ def make_notices(*, now: dt.datetime) -> int:
 def _make_deliveries(notice: Notice, now: dt.datetime) -> None:
     """Store the notice if there is a receiver."""
     webhooks = [row for row in subscriptions.list_webhooks(notice.project) if notice.kind in row.kinds]
-    members = (
-        subscriptions.list_mail_recipients(project_id=notice.project_id, kind=notice.kind)
-        if subscriptions.can_send_mail()
-        else []
-    )
+    members = subscriptions.list_receivers_of(notice) if subscriptions.can_send_mail() else []
     if webhooks or members:
         notice.save()
     deliveries = [NoticeDelivery(notice=notice, webhook=webhook, next_attempt_at=now) for webhook in webhooks]

@@ -6,7 +6,8 @@ another SECRET_KEY, all webhooks have other secrets and must be created again.
 
 import base64
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -19,18 +20,19 @@ import outbound
 from accounts import tokens
 from accounts.models import User
 from events import audit_log
-from labeling.models import Project
-from notices.models import MailChoice, Webhook
+from labeling.models import Project, Rater
+from notices.models import MailChoice, Notice, Webhook
 from people import roles
 from people.models import Membership
 from people.roles import Action
 
 MAX_WEBHOOKS = 10
+CORRECTION = "correction.asked"  # the notice that also goes to the annotator
 _RECOGNIZABLE = "whsec_"  # by secret scanners
 
 
 class TooManyWebhooks(Exception):
-    """The project has the highest number of webhooks."""
+    """The project already has the maximum number of webhooks."""
 
     def __init__(self) -> None:
         super().__init__(_("A project can have up to %(n)d webhooks. Delete one first.") % {"n": MAX_WEBHOOKS})
@@ -103,6 +105,22 @@ def list_mail_recipients(*, project_id: int, kind: str) -> list[Membership]:
     rows = Membership.objects.active().filter(project=project_id, mail_choice__kinds__contains=[kind])
     found = rows.exclude(user__email="").filter(user__is_active=True).select_related("user").order_by("pk")
     return [row for row in found if roles.membership_may(row, Action.NOTIFY)]
+
+
+def list_receivers_of(notice: Notice) -> list[Membership]:
+    """Return who gets this notice by email: those who chose it, and the annotator whom it asks for a correction."""
+    chosen = list_mail_recipients(project_id=notice.project_id, kind=notice.kind)
+    corrector = find_corrector(notice.content)
+    return [*chosen, corrector] if corrector is not None and corrector not in chosen else chosen
+
+
+def find_corrector(content: Mapping[str, Any]) -> Membership | None:
+    """Return the annotator whom a notice of a correction asks, if they can get emails. They need not choose it."""
+    if content["type"] != CORRECTION:
+        return None
+    asked = Rater.objects.filter(assignments=content["data"]["assignment"], user__is_active=True, removed_at=None)
+    rows = Membership.objects.active().filter(project__slug=content["project"]["slug"], user__in=asked.values("user"))
+    return rows.exclude(user__email="").select_related("user").first()
 
 
 def _log_event(what: str, webhook: Webhook, by: User, now: dt.datetime) -> None:

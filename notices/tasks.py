@@ -4,6 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs import runner
+from jobs.scheduler import register_work_check
 from notices import outbox
 
 
@@ -15,6 +16,9 @@ def send_notices(job_id: int) -> None:
 @shared_task(name="notices.send_due")
 def send_due_notices() -> None:
     outbox.send_due(now=timezone.now())
+
+
+register_work_check("notices.send_due", outbox.HAS_DUE_NOTICES)
 
 
 @shared_task(name="notices.delete_old")

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import smtplib
 from email.utils import formatdate
+from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -27,7 +28,7 @@ class NotDelivered(Exception):
 
 
 def send_notice(delivery: NoticeDelivery, *, now: dt.datetime) -> None:
-    """Raise NotDelivered unless the receiver took the notice."""
+    """Send the notice. Raise NotDelivered unless the receiver accepted it."""
     if delivery.webhook is not None:
         _post_notice(delivery, now)
     else:
@@ -52,23 +53,19 @@ def _post_notice(delivery: NoticeDelivery, now: dt.datetime) -> None:
     except (outbound.AddressRefused, outbound.RequestFailed) as error:
         raise NotDelivered(str(error)) from None
     if not 200 <= response.status < 300:
-        raise NotDelivered(_("The server answered %(status)d.") % {"status": response.status})
+        raise NotDelivered(_("The server responded with status %(status)d.") % {"status": response.status})
 
 
 def _mail_notice(delivery: NoticeDelivery, now: dt.datetime) -> None:
     membership, content = delivery.membership, delivery.notice.content
     assert membership is not None
-    recipients = subscriptions.list_mail_recipients(project_id=membership.project_id, kind=delivery.notice.kind)
-    if membership not in recipients or not subscriptions.can_send_mail():
+    if membership not in subscriptions.list_receivers_of(delivery.notice) or not subscriptions.can_send_mail():
         raise NotDelivered(_("The member no longer gets this notice."), is_final=True)
-    choices = settings.ORIGIN + reverse("dashboard:notices", args=[content["project"]["slug"]])
     project = " ".join(content["project"]["name"].split())
-    lines = [
-        kinds.write_text(content),
-        content["url"],
-        _("You chose this notice for the project “%(project)s”. Change your choice: %(url)s")
-        % {"project": project, "url": choices},
-    ]
+    if membership == subscriptions.find_corrector(content):
+        lines = _write_to_corrector(project)
+    else:
+        lines = _write_to_lead(project, content)
     host = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">")
     message = EmailMessage(
         subject=f"[{project}] {kinds.label_kind(delivery.notice.kind)}",
@@ -80,3 +77,19 @@ def _mail_notice(delivery: NoticeDelivery, now: dt.datetime) -> None:
         message.send()
     except (smtplib.SMTPException, OSError) as error:
         raise NotDelivered(f"{type(error).__name__} {error}"[:300]) from None
+
+
+def _write_to_lead(project: str, content: dict[str, Any]) -> list[str]:
+    choices = settings.ORIGIN + reverse("dashboard:notices", args=[content["project"]["slug"]])
+    choice = _(
+        "You are receiving this email because you chose to be notified about the project “%(project)s”. Change"
+        " your notice settings: %(url)s"
+    )
+    return [kinds.write_text(content), content["url"], choice % {"project": project, "url": choices}]
+
+
+def _write_to_corrector(project: str) -> list[str]:
+    """Write to an annotator, who cannot open the pages of leads. The note is on their home page."""
+    text = _("Please take another look at one of your submissions in the project “%(project)s”.")
+    where = _("Your home page shows which one, and why. You can correct it or leave it unchanged.")
+    return [text % {"project": project}, where, settings.ORIGIN + reverse("annotate:home")]

@@ -20,7 +20,7 @@ Monitoring
     confusion                                 recall, missed errors and false alarms against a reference
     rater_protection.weigh_evidence           evidence that a rater's work is worthless, at a stated error rate
     sequential_tests                          SPRT and CUSUM on gold answers
-    rater_signals                             speed, runs and rates that deserve a look
+    rater_signals                             speed, runs and rates that may need attention
     strata                                    stratified draws of gold traces
 
 Files

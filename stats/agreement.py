@@ -41,7 +41,7 @@ First error, over pairs of uncensored reports:
     has-error  Fleiss' kappa over {some error, none}, each trace a unit (Scott's pi for pairs)
 
 A censored report can only be seen to disagree (when the other report has an error among the steps it passed), so
-including it would bias agreement downwards. Such pairs are counted separately.
+including it would bias agreement downward. Such pairs are counted separately.
 
 Places of the first error as the unit of process supervision: H. Lightman et al. (2023), arXiv:2305.20050; C. Zheng et
 al. (2024), "ProcessBench", arXiv:2412.06559; W. A. Scott (1955), doi:10.1086/266577.

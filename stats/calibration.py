@@ -74,7 +74,7 @@ def apply_temperature(*, posterior: Floats, places: FirstErrorPlaces, temperatur
 
 @dataclass(frozen=True)
 class AcceptanceThreshold:
-    """Accept at this confidence and above. Without a threshold, `reason` says why no promise can be kept."""
+    """Accept at this confidence and above. Without a threshold, `reason` says why no promise can be made."""
 
     threshold: float | None
     n_gold: int

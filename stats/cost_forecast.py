@@ -1,11 +1,11 @@
 """The cost of the labels that remain, with a prediction interval.
 
-    labels   L = slots + unfinished × f             f = further labels per finished trace
+    labels   L = slots + unfinished × f             f = additional labels per finished trace
     cost     C = L × c                              c = pay / labels, a ratio over raters
     var C    ≈ 2 L² var(c) + c² (unfinished × f + unfinished² f / finished)
 
 var(c) is a jackknife over raters. It counts twice, once for the estimate and once for the future: the interval is for
-remaining work by another draw of the same kind of raters. Further labels count as Poisson, in the past and in the
+remaining work by another draw of the same kind of raters. Additional labels count as Poisson, in the past and in the
 future. Quantiles are Student's t.
 
 W. G. Cochran (1977), "Sampling techniques", chapter 6 (ratio estimators).
@@ -25,7 +25,7 @@ MIN_RATERS = 5
 
 class RemainingWork(NamedTuple):
     slots: int  # labels that are already scheduled or in progress
-    unfinished: int  # traces that may still need further labels
+    unfinished: int  # traces that may still need additional labels
     finished: int  # traces that got all of their labels
     further: int  # labels that those got beyond the first round
 
@@ -45,7 +45,7 @@ class CostForecast:
 def forecast_cost(
     *, pay: Sequence[float], labels: Sequence[int], work: RemainingWork, level: float = 0.95
 ) -> CostForecast:
-    """Forecast from the pay and the labels of each rater."""
+    """Forecast the cost from the pay and the labels of each rater."""
     paid, read = np.asarray(pay, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     rate = work.further / work.finished if work.finished else 0.0
     expected = work.slots + work.unfinished * rate

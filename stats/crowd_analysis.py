@@ -208,7 +208,7 @@ def _parse_whole(text: str, *, lowest: int) -> int | None:
         number = int(text)
     except ValueError:
         return None
-    return number if lowest <= number <= MAX_STEPS and "_" not in text else None  # only Python reads 1_0 as ten
+    return number if lowest <= number <= MAX_STEPS and "_" not in text else None  # only Python would read 1_0 as ten
 
 
 def _raise_complaints(complaints: Iterable[str]) -> None:

@@ -105,7 +105,7 @@ def sample_from_sums(
 
 
 def sample_from_patterns(patterns: RatingPatterns) -> tuple[PairSums, ClusterSample]:
-    """Return the pair sums of step ratings, and the sample made of them."""
+    """Return the pair sums of step ratings, and the sample built from these sums."""
     pairs = rating_patterns.sum_pairs(patterns)
     return pairs, sample_from_sums(
         pairs.matrix,

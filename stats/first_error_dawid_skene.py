@@ -4,7 +4,7 @@ The hidden place E is in {0..T-1, none}, with a hazard per domain and position. 
 (before E), detection (at E) and late stop (after E). Every step of EM has a closed form:
 
     E step   P(E = e) ∝ prior(e) Π over reports of the probability of the report if E = e
-    M step   rate = expected events / expected occasions, shrunk towards the rates of all raters
+    M step   rate = expected events / expected occasions, shrunk toward the rates of all raters
 
 A censored report contributes the steps it covers. The posterior is overconfident where raters share a blind spot, so
 correct it with a temperature fitted on gold (`stats.calibration`).
@@ -158,7 +158,7 @@ def fit_hazards(*, posterior: Floats, places: FirstErrorPlaces, domains: Ints) -
 
 
 def hazard_log_prior(*, hazards: Floats, places: FirstErrorPlaces, domains: Ints) -> Floats:
-    """Return the log-probability of each place before any report."""
+    """Return the prior log-probability of each first-error position."""
     h = hazards.ravel()[_hazard_cells(places, domains)]
     passed = np.where(places.is_none, 0.0, np.log1p(-h))
     before = np.cumsum(passed) - passed

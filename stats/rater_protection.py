@@ -1,19 +1,19 @@
 """Weigh the evidence that a rater's work is worthless, from the first submission on, at a stated false-alarm rate.
 
-Each signal is an e-value: a nonnegative statistic whose mean is at most 1 for ordinary raters, at any time at which one
-looks. So it reaches 1/α for at most a share α of them (Ville's inequality), however often the check runs.
+Each signal is an e-value: a nonnegative statistic whose mean is at most 1 for ordinary raters, whenever it is checked.
+So at most a fraction α of them ever reaches 1/α (Ville's inequality), however often the check runs.
 
-    gold       right and wrong on hidden gold, against an absolute floor: always positive, or a random step, divided by
-               the likelihood of raters who get at least GOLD_FLOOR of the gold with an error, and of the gold without
-               one, right. Needs nothing but gold
-    agreement  reports at the traces that others read too, or that are gold: the Bayes factor of worthless rates
-               (detection at most WORTHLESS of the usual one, or random stops) against those of ordinary raters. The
-               place of the error follows from the other raters' reports, by first-error Dawid-Skene with gold clamped,
-               without the rater's own report
-    repeats    identical results in a row, against the others' share of this result with odds three times as high. A
-               result that another rater of the same trace has too is no evidence
-    speed      traces rated faster than anyone can read, against the others' share of such traces with odds three times
-               as high. Where most are fast, speed is no evidence
+    gold       compares results on hidden gold with an absolute floor. The likelihood of a worthless rater (always
+               positive, or a random step) is divided by that of a rater who gets at least GOLD_FLOOR right, both of
+               the gold with an error and of the gold without one. Needs nothing but gold
+    agreement  compares reports on gold and on traces that others also read. The Bayes factor of worthless rates
+               (at most WORTHLESS of the usual detection rate, or random stops) against those of ordinary raters. The
+               position of the error is inferred from the other raters' reports by first-error Dawid-Skene, with gold
+               clamped and the rater's own report left out
+    repeats    compares identical results in a row with the others' share of this result, at three times the odds. A
+               result that another rater of the same trace also gave is no evidence
+    speed      compares the traces rated faster than anyone can read with the others' share of such traces, at three
+               times the odds. Where most are fast, speed is no evidence
 
 The mean of e-values is an e-value whatever their dependence, so the joint bound needs no count of flags and no
 independence: a rater is paused when the weighted mean reaches 1/α. "gold" keeps its promise for all raters above its
@@ -39,9 +39,11 @@ from stats.first_error_reports import FirstErrorPlaces, ReportArrays, enumerate_
 
 FALSE_PAUSES = 0.02  # α, of ordinary raters
 WEIGHTS = {"gold": 0.2, "agreement": 0.7, "repeats": 0.05, "speed": 0.05}
+# How many of so many simulated honest raters each signal alone would have paused: `bench.protection --seeds 100`.
+N_SIMULATED, PAUSED_ALONE = 1100, {"gold": 0, "agreement": 11, "repeats": 0, "speed": 0}
 GOLD_FLOOR = 0.4
 WORTHLESS = 0.65  # of the detection of ordinary raters
-MIN_PARTNERS = 2  # agreement with one other rater judges no one
+MIN_PARTNERS = 2  # agreement with only one other rater is no evidence against anyone
 MAX_ROUNDS = 40
 _LOWEST_USUAL, _HIGHEST_USUAL, _PRIOR_STRENGTH = 0.4, 0.8, 80.0
 _MARGIN = 3.0  # factor on the odds of others
@@ -156,7 +158,8 @@ def _log_likelihood_above_floor(right: Bools) -> float:
 
 
 class _AgreementTest:
-    """The likelihood of a rater's reports over a grid of rates, given what the others and gold say of each trace."""
+    """The likelihood of a rater's reports over a grid of rates, given the other raters' reports and gold for each
+    trace."""
 
     def __init__(self, work: ObservedWork, fit: FirstErrorFit) -> None:
         self.reports, self.rates = work.reports, fit.rates

@@ -1,4 +1,4 @@
-"""Signals that a rater's work deserves a look: a value, its interval, the usual value, and whether it is raised.
+"""Signals that a rater's work may need attention: a value, its interval, the usual value, and whether it is raised.
 
 A signal is raised when its whole interval is on the wrong side of a mark, so that few ratings raise nothing. Speed is
 raised by its median, and a run by its probability under chance.
@@ -27,6 +27,7 @@ from stats.arrays import Floats
 from stats.intervals import wilson_interval
 
 LONG_RUN = 5  # submissions; two equal outcomes at a rare step are no pattern
+FAST_MS, _SKIMMED_WORD_MS, _IMPOSSIBLE_WORD_MS = 400, 100, 25
 RARE_RUN = 0.01  # expected number of runs below which chance is ruled out
 _MAD_SCALE = 1.4826
 
@@ -39,6 +40,13 @@ class RaterSignal:
     n: int
     usual: float | None  # the value of the other raters, for signals that compare with it
     is_raised: bool
+
+
+def is_faster_than_reading(*, ms: float, words: int, n_fast: int, n_steps: int) -> bool:
+    """Tell whether a trace took less time than anyone needs to read it: over 40 words per second, or over ten with most
+    steps rated in less than `FAST_MS`. Fast steps alone say nothing: some people read the whole trace first."""
+    is_skimmed = ms < _SKIMMED_WORD_MS * words
+    return ms < _IMPOSSIBLE_WORD_MS * words or (is_skimmed and 2 * n_fast > n_steps)
 
 
 def check_share_below(part: int, n: int, *, below: float, least: int, usual: float | None = None) -> RaterSignal | None:

@@ -2,7 +2,7 @@
 
     right adds ln(p₁/p₀), wrong adds ln((1-p₁)/(1-p₀)),   p₁ = p₀ - .15
     SPRT, in the first 60 gold answers: crossing ln((1-β)/α) = 2.944 pauses, crossing -2.944 ends the test (α = β = .05)
-    CUSUM, afterwards: C_t = max(0, C_{t-1} + the term of answer t); C_t ≥ 7 pauses
+    CUSUM, afterward: C_t = max(0, C_{t-1} + the term of answer t); C_t ≥ 7 pauses
 
 p₀ is measured in each project: the accuracy that its own raters reach.
 

@@ -126,7 +126,7 @@ def send_case_back(request: HttpRequest, actor: Membership, trace: int) -> HttpR
         send_back_trace(trace_id=trace, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except CannotDecide as error:
         return _render_refusal(request, actor, trace, error)
-    messages.success(request, _("Sent back. One more annotator will label it."))
+    messages.success(request, _("Sent back. One more annotator will label this trace."))
     return redirect("dashboard:adjudication", actor.project.slug)
 
 

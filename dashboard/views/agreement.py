@@ -20,13 +20,13 @@ from formats import integers
 from labeling.models import Project, Rater
 from labeling.models.consensus import FitBasis
 from labeling.models.trace import StepKind
-from labeling.quality import project_stats
+from labeling.quality import project_stats, redundancy
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.rater_model import load_current_fit
 from people.models import Membership
 from people.roles import Action
 
-IMPORTED = "imported"  # the key of the part, and the start of the key of its alternatives
+IMPORTED = "imported"  # key of the part, and prefix of the keys of its alternatives
 FIRST_ERROR_STATISTICS = ("exact", "within_one", "has_error_kappa")
 MAX_MATRIX_RATERS = 8
 MAX_RATER_CHOICES = 200
@@ -63,17 +63,18 @@ class RaterPair:
 
 
 def load_agreement(
-    project: Project, actor: Membership, *, part: str = "", without: Sequence[int] = ()
+    project: Project, actor: Membership, *, part: str = "", raters: Sequence[int] = (), is_only: bool = False
 ) -> dict[str, Any] | None:
-    """Load the statistics of one part, or of all without some raters. Return None before the first submission."""
+    """Load the statistics of one part, or those of some raters or of all others. Return None before the first
+    submission."""
     stats = load_project_stats(project_id=project.pk)
     if stats is None:
         return None
     content = stats.content
     parts = _list_parts(content)
     selected = next((each for each in parts if each.key == part), parts[0])
-    if without:
-        selected = _compute_without(project, without)
+    if raters:
+        selected = _compute_by_raters(project, raters, is_only=is_only)
     estimates = _build_estimates(selected.estimates)
     confusion, confusion_table = _build_confusion(content["confusion"]["counts"])
     population = content["imported"]["agreement"] if selected.is_imported else content
@@ -84,7 +85,8 @@ def load_agreement(
     return {
         "stats": stats,
         "parts": parts,
-        "without": without,
+        "chosen": raters,
+        "is_only": is_only,
         "raters": _load_rater_choices(content, actor),
         "part": selected,
         # Pairs in which one submission gave up, lapsed or reported a bad problem.
@@ -114,12 +116,18 @@ def load_agreement(
     }
 
 
-def _compute_without(project: Project, raters: Sequence[int]) -> AgreementPart:
-    headline = project_stats.compute_headline_without(project_id=project.pk, raters=raters)
-    note = _(
-        "Without the traces on which a selected annotator is one of the two. Computed now; the panels below have all."
+def _compute_by_raters(project: Project, raters: Sequence[int], *, is_only: bool) -> AgreementPart:
+    if is_only:
+        headline = project_stats.compute_headline_by_raters(project_id=project.pk, only=raters)
+        note = _("Counts only traces for which the selected annotators made both compared submissions.")
+    else:
+        headline = project_stats.compute_headline_by_raters(project_id=project.pk, without=raters)
+        note = _("Leaves out traces for which a selected annotator made one of the two compared submissions.")
+    now = _("The panels below still include all annotators.")
+    key, name = (
+        ("only", _("Only the selected annotators")) if is_only else ("without", _("Without the selected annotators"))
     )
-    return AgreementPart("without", _("Without some annotators"), _merge_statistics(headline), note)
+    return AgreementPart(key, name, _merge_statistics(headline), f"{note} {now}")
 
 
 def _load_rater_choices(content: dict[str, Any], actor: Membership) -> list[tuple[int, str]]:
@@ -164,8 +172,8 @@ def _list_parts(content: dict[str, Any]) -> list[AgreementPart]:
 
 def _list_imported_parts(imported: dict[str, Any], *, recalls: dict[str, Any]) -> list[AgreementPart]:
     note = ngettext(
-        "From files: %(n)d labeler, %(traces)d traces. Apart from the agreement of labels made here.",
-        "From files: %(n)d labelers, %(traces)d traces. Apart from the agreement of labels made here.",
+        "From files: %(n)d labeler, %(traces)d traces. Measured separately from the labels made in Stepmark.",
+        "From files: %(n)d labelers, %(traces)d traces. Measured separately from the labels made in Stepmark.",
         imported["n_raters"],
     ) % {"n": imported["n_raters"], "traces": imported["n_traces"]}
     parts = [AgreementPart(IMPORTED, _("Imported labels"), recalls | _merge_statistics(imported), note)]
@@ -177,8 +185,8 @@ def _list_imported_parts(imported: dict[str, Any], *, recalls: dict[str, Any]) -
 
 def _explain_alternatives() -> str:
     return _(
-        "Alternatives are rated only where an annotator found the error, so two ratings of one mean that both found the"
-        " same error. This raises the figures."
+        "Alternatives are rated only where an annotator found the error. If two annotators rated the same"
+        " alternative, both found the same error, which raises these figures."
     )
 
 
@@ -415,8 +423,9 @@ def _build_bias_chart(
 
 @safe_view(Action.READ)
 def show_agreement(request: HttpRequest, actor: Membership) -> HttpResponse:
-    without = [key for text in request.GET.getlist("without") if (key := integers.parse_integer(text, digits=18))]
-    agreement = load_agreement(actor.project, actor, part=request.GET.get("of", ""), without=without)
+    raters = [key for text in request.GET.getlist("rater") if (key := integers.parse_integer(text, digits=18))]
+    is_only = request.GET.get("choice") == "only"
+    agreement = load_agreement(actor.project, actor, part=request.GET.get("of", ""), raters=raters, is_only=is_only)
     return render.project_page(
         request,
         actor,
@@ -426,4 +435,5 @@ def show_agreement(request: HttpRequest, actor: Membership) -> HttpResponse:
         agreement=agreement,
         fit=load_current_fit(actor.project.pk),
         assisted_fit=load_current_fit(actor.project.pk, FitBasis.ASSISTED),
+        confident=redundancy.CONFIDENT,
     )

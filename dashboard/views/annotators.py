@@ -1,4 +1,4 @@
-"""The annotators of a project, and the work of one of them; pause, resume and retrain them."""
+"""The annotators of a project, and the page of one annotator, on which leads pause, resume and retrain them."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -237,7 +237,7 @@ def pause_annotator(request: HttpRequest, actor: Membership, rater: int) -> Http
         raters.pause_rater(rater=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
         messages.success(request, _("Paused. Open traces can still be finished. The annotator sees your reason."))
     else:
-        messages.warning(request, _("Not paused: write a reason for the annotator."))
+        messages.warning(request, _("Not paused: enter a reason for the annotator."))
     return redirect("dashboard:annotators", actor.project.slug)
 
 
@@ -251,7 +251,7 @@ def resume_annotator(request: HttpRequest, actor: Membership, rater: int) -> Htt
 @post_view(Action.PAUSE)
 def retrain_annotator(request: HttpRequest, actor: Membership, rater: int) -> HttpResponse:
     onboarding.require_retraining(rater_id=_get_rater(actor, rater).pk, by=actor.user, now=timezone.now())
-    messages.success(request, _("Retraining required. The annotator completes it before their next trace."))
+    messages.success(request, _("Retraining required. The annotator must complete training before their next trace."))
     return redirect("dashboard:annotators", actor.project.slug)
 
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
+from accounts.confirmation import require_confirmation
 from accounts.models import User
 from dashboard import paging
 from dashboard.access import membership_or_404, safe_view
@@ -55,11 +56,16 @@ def show_audit(request: HttpRequest, actor: Membership) -> HttpResponse:
         here="audit",
         form=form,
         rows=page,
-        events=[(event, names.get(event.by, ""), label_event(event.what)) for event in page.rows],
+        events=[(event, names.get(event.by, ""), label_event(event.what), _list_details(event)) for event in page.rows],
         download=request.GET.urlencode(),
     )
 
 
+def _list_details(event: Event) -> list[tuple[str, object]]:
+    return [(key, value) for key, value in event.detail.items() if value not in (None, "", [], {})]
+
+
+@require_confirmation(is_download=True)
 @require_safe
 def download_audit(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Download the filtered events as CSV."""

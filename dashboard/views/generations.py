@@ -34,6 +34,7 @@ from formats import integers
 from jobs import control
 from jobs.models import Job, JobState
 from labeling.models import Assignment, Manifest, Project, TraceDraw
+from labeling.models.rater import RaterKind
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -50,7 +51,9 @@ _EXTERNAL_BACKENDS = [(each.value, each.label) for each in BackendKind if each i
 class RegisterPRMForm(forms.Form):
     backend = forms.ChoiceField(label=gettext_lazy("Backend"), choices=_EXTERNAL_BACKENDS)
     model = forms.CharField(
-        label=gettext_lazy("Model"), max_length=200, help_text=gettext_lazy("The name that the backend uses.")
+        label=gettext_lazy("Model"),
+        max_length=200,
+        help_text=gettext_lazy("The name that the backend uses for the model."),
     )
     digest = forms.CharField(label=gettext_lazy("Hash of the weights"), max_length=100, required=False)
     address = forms.CharField(
@@ -61,7 +64,7 @@ class RegisterPRMForm(forms.Form):
         choices=[("qwen", "Qwen2.5-Math-PRM"), ("math_shepherd", "Math-Shepherd")],
         required=False,
     )
-    semantics = forms.ChoiceField(label=gettext_lazy("Score semantics"), choices=SemanticsKind.choices)
+    semantics = forms.ChoiceField(label=gettext_lazy("Meaning of the scores"), choices=SemanticsKind.choices)
     trained_on = forms.ModelChoiceField(
         label=gettext_lazy("Training snapshot"),
         queryset=Snapshot.objects.none(),
@@ -101,14 +104,16 @@ class SelectionRulesForm(forms.Form):
         label=gettext_lazy("Temperature"),
         min_value=0.001,
         max_value=10,
-        help_text=gettext_lazy("Default 0.1. Higher values select more randomly."),
+        help_text=gettext_lazy("Default 0.1. Higher values make the selection more random."),
     )
-    domain_quota = forms.FloatField(label=gettext_lazy("Maximum share of one domain"), min_value=0.01, max_value=1)
+    domain_quota = forms.FloatField(label=gettext_lazy("Maximum share per domain"), min_value=0.01, max_value=1)
     gate_margin = forms.FloatField(
         label=gettext_lazy("Gate margin"),
         min_value=0.001,
         max_value=MAX_GATE_MARGIN,
-        help_text=gettext_lazy("How much length-matched AUC a new PRM may lose at most. Default 0.05."),
+        help_text=gettext_lazy(
+            "How much length-matched AUC a new PRM may lose compared with the current one. Default 0.05."
+        ),
     )
     has_one_per_problem = forms.BooleanField(
         label=gettext_lazy("At most one trace per problem in a batch"), required=False
@@ -139,8 +144,8 @@ def load_timeline(project: Project) -> list[dict[str, Any]]:
 
 
 def _count_unlabeled(project: Project, batches: Sequence[int]) -> dict[int, int]:
-    """Count the draws without a submission, by batch."""
-    submitted = Assignment.objects.submitted().filter(trace=OuterRef("trace"))
+    """Count the draws without a submission of a person, by batch."""
+    submitted = Assignment.objects.submitted().filter(trace=OuterRef("trace")).exclude(rater__kind=RaterKind.MACHINE)
     draws = TraceDraw.objects.filter(project=project, batch__in=batches).filter(~Exists(submitted))
     return dict(draws.values_list("batch").annotate(n=Count("pk")).order_by())
 
@@ -265,7 +270,10 @@ def load_payoff(project: Project) -> dict[str, Any]:
     ended = Generation.objects.filter(project=project, stage=Stage.DONE).order_by("-number")
     payoff: dict[str, Any] = next((each for each in ended.values_list("payoff", flat=True)[:10] if each), {})
     if "labels" not in payoff:
-        return {"reason": payoff.get("reason") or _("no drawn trace has been labeled yet"), "pool": payoff.get("pool")}
+        return {
+            "reason": payoff.get("reason") or _("none of the drawn traces has been labeled yet"),
+            "pool": payoff.get("pool"),
+        }
     return {
         "pool": payoff.get("pool"),
         "chart": _draw_payoff_chart(payoff["points"]),
@@ -360,7 +368,10 @@ def retry_generation(request: HttpRequest, actor: Membership, number: int) -> Ht
         generations.retry_generation(generation=generation, by=actor.user, now=timezone.now())
     except control.JobNotRetryable:
         return _render_generations(
-            request, actor, status=422, problem=_("No job of this generation has failed, so nothing can be retried.")
+            request,
+            actor,
+            status=422,
+            problem=_("No jobs in this generation have failed, so there is nothing to retry."),
         )
     return redirect("dashboard:generations", actor.project.slug)
 
@@ -399,7 +410,7 @@ def change_selection_rules(request: HttpRequest, actor: Membership) -> HttpRespo
         generations.change_loop_rules(project=actor.project, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except generations.InvalidLoopRule as error:
         return _render_generations(request, actor, status=422, rules_form=form, problem=str(error))
-    messages.success(request, _("Saved. The next batch uses these rules."))
+    messages.success(request, _("Saved. The next batch uses these settings."))
     return redirect("dashboard:generations", actor.project.slug)
 
 

@@ -233,7 +233,7 @@ def correct_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> Ht
         n = correct_gold(gold=row, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except InvalidGold as error:
         return _render_gold_trace(request, actor, row, form=form, problem=str(error), status=422)
-    text = ngettext("Saved. The verdict of %(n)d answer changed.", "Saved. The verdicts of %(n)d answers changed.", n)
+    text = ngettext("Saved. The verdict on %(n)d answer changed.", "Saved. The verdicts on %(n)d answers changed.", n)
     messages.success(request, text % {"n": n})
     return redirect("dashboard:gold_trace", actor.project.slug, row.pk)
 
@@ -242,7 +242,9 @@ def correct_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> Ht
 def retire_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> HttpResponse:
     row = get_object_or_404(select_gold(actor.project), pk=gold)
     if retire_gold(gold=row, by=actor.user, now=timezone.now()):
-        messages.success(request, _("Retired. It will no longer be assigned as gold; its answers are kept."))
+        messages.success(
+            request, _("Retired. The trace will no longer be assigned as gold. Existing answers are kept.")
+        )
     else:
         messages.warning(request, _("This gold trace was already retired."))
     return redirect("dashboard:gold_trace", actor.project.slug, row.pk)

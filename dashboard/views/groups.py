@@ -48,13 +48,13 @@ class RuleForm(forms.Form):
     source_name = forms.CharField(label=gettext_lazy("File name contains"), max_length=100, required=False)
     percent = forms.FloatField(label=gettext_lazy("Share, %"), min_value=0.1, max_value=100, initial=100)
     group = forms.ModelChoiceField(
-        label=gettext_lazy("Put first"),
+        label=gettext_lazy("Move to front"),
         queryset=RaterGroup.objects.none(),
         required=False,
         empty_label=gettext_lazy("for everyone"),
     )
     applies_to_existing = forms.BooleanField(
-        label=gettext_lazy("Also for existing traces that are not labeled yet"), required=False
+        label=gettext_lazy("Also apply to existing traces that are not labeled yet"), required=False
     )
 
     def __init__(self, *args: Any, actor: Membership, **kwargs: Any) -> None:
@@ -93,8 +93,8 @@ def delete_group(request: HttpRequest, actor: Membership, group: int) -> HttpRes
     row = get_object_or_404(RaterGroup.objects.named(), project=actor.project, pk=group)
     n = steering_rules.delete_group(group=row, by=actor.user, now=timezone.now())
     done = ngettext(
-        "Group deleted. %(n)d trace returned to its usual order.",
-        "Group deleted. %(n)d traces returned to their usual order.",
+        "Group deleted. %(n)d trace returned to its usual place in the queue.",
+        "Group deleted. %(n)d traces returned to their usual places in the queue.",
         n,
     )
     messages.success(request, done % {"n": n})
@@ -109,7 +109,11 @@ def make_steering_rule(request: HttpRequest, actor: Membership) -> HttpResponse:
     options = {**form.cleaned_data}
     share = options.pop("percent") / 100
     n = steering_rules.make_rule(project=actor.project, share=share, by=actor.user, now=timezone.now(), **options)
-    done = ngettext("Rule created. %(n)d trace was put first.", "Rule created. %(n)d traces were put first.", n)
+    done = ngettext(
+        "Rule created. %(n)d trace was moved to the front of the queue.",
+        "Rule created. %(n)d traces were moved to the front of the queue.",
+        n,
+    )
     messages.success(request, done % {"n": n})
     return redirect("dashboard:groups", actor.project.slug)
 
@@ -118,7 +122,7 @@ def make_steering_rule(request: HttpRequest, actor: Membership) -> HttpResponse:
 def stop_steering_rule(request: HttpRequest, actor: Membership, rule: int) -> HttpResponse:
     row = get_object_or_404(SteeringRule, project=actor.project, pk=rule)
     steering_rules.stop_rule(rule=row, by=actor.user, now=timezone.now())
-    messages.success(request, _("Rule stopped. Traces that it has put first stay first."))
+    messages.success(request, _("Rule stopped. Traces that it moved to the front of the queue stay there."))
     return redirect("dashboard:groups", actor.project.slug)
 
 

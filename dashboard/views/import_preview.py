@@ -36,7 +36,7 @@ _TABLE_SUFFIXES = (".csv", ".parquet")
 
 
 class ImportOptionsForm(forms.Form):
-    """How to read the file, and what is known about it."""
+    """The options that say how to read the file, and statements about it."""
 
     format = forms.ChoiceField(label=_("Format"), choices=[(name, name) for name in catalog.INPUT_FORMATS])
     segmenter = forms.ChoiceField(
@@ -50,8 +50,8 @@ class ImportOptionsForm(forms.Form):
         required=False,
         max_length=2000,
         help_text=_(
-            "Columns of tables or keys of JSON records, separated by commas, for example question=problem. A name"
-            " without a field, as in notes=, is left out."
+            "Table columns or JSON keys and their fields, separated by commas, for example"
+            " question=problem. To leave out a column or key, leave its field empty: notes="
         ),
     )
     labels = forms.ChoiceField(label=_("Ratings in the file"), choices=ImportedLabelKind.choices)
@@ -59,7 +59,7 @@ class ImportOptionsForm(forms.Form):
         label=_("Name of the labeler"),
         required=False,
         max_length=160,
-        help_text=_("A pseudonym, or the model with its prompt and number of rollouts."),
+        help_text=_("For a person, a pseudonym. For a model, its name, prompt and number of rollouts."),
     )
     gold_use = forms.ChoiceField(label=_("Use gold for"), choices=GoldUse.choices, initial=GoldUse.HIDDEN)
     purpose = forms.ChoiceField(label=_("Purpose of the file"), choices=SourcePurpose.choices)
@@ -71,7 +71,7 @@ class ImportOptionsForm(forms.Form):
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=_("Printed in the card of every dataset that contains these traces."),
+        help_text=_("Appears on the card of every dataset that contains these traces."),
     )
     private = forms.ChoiceField(
         label=_("Text that looks like an email address, phone number or key"),
@@ -109,7 +109,7 @@ class PreviewRecord:
 def preview_import(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Show how the first records would be imported; import them on request."""
     try:
-        location = locations.resolve_location(request.GET.get("file", ""))
+        location = locations.resolve_location(request.GET.get("file", ""), project=actor.project)
     except locations.LocationNotFound as error:
         messages.warning(request, str(error))
         return redirect("dashboard:imports", actor.project.slug)

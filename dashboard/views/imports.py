@@ -48,9 +48,9 @@ class ImportFileForm(forms.Form):
         help_text=_("For example s3://traces/a.jsonl.gz"),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        files = [(reference, reference.partition(":")[2]) for reference in locations.list_incoming_files()]
+        files = [(reference, reference.partition(":")[2]) for reference in locations.list_incoming_files(project)]
         self.fields["server_file"].choices = [("", _("Choose a file")), *files]  # type: ignore[attr-defined]  # it is a ChoiceField
         if not files:
             del self.fields["server_file"]
@@ -93,14 +93,14 @@ class ImportStatus:
 
 @safe_view(Action.BRING_IN)
 def show_imports(request: HttpRequest, actor: Membership) -> HttpResponse:
-    return _render_imports(request, actor, ImportFileForm())
+    return _render_imports(request, actor, ImportFileForm(project=actor.project))
 
 
 @post_view(Action.BRING_IN, accepts_files=True)
 def upload_import_file(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Store an uploaded file, or locate one; the next page asks how to import it."""
-    form = ImportFileForm(request.POST, request.FILES)
-    reference = _store_file(form) if form.is_valid() else None
+    form = ImportFileForm(request.POST, request.FILES, project=actor.project)
+    reference = _store_file(form, actor.project) if form.is_valid() else None
     if reference is None:
         return _render_imports(request, actor, form, status=422)
     preview = reverse("dashboard:import_preview", args=[actor.project.slug])
@@ -126,7 +126,7 @@ def show_import_source(request: HttpRequest, actor: Membership, source: int, *, 
 @post_view(Action.BRING_IN)
 def cancel_import(request: HttpRequest, actor: Membership, job: int) -> HttpResponse:
     control.cancel_job(job=_load_import_job(actor, job), by=actor.user, now=timezone.now())
-    messages.success(request, _("Canceling the import. Records already imported are kept."))
+    messages.success(request, _("Canceling the import. Records that are already imported are kept."))
     return redirect("dashboard:import", actor.project.slug, job)
 
 
@@ -136,7 +136,7 @@ def retry_import(request: HttpRequest, actor: Membership, job: int) -> HttpRespo
     try:
         control.retry_job(job=row, by=actor.user, now=timezone.now())
     except control.JobNotRetryable:
-        messages.warning(request, _("This import is already running or done."))
+        messages.warning(request, _("This import is already running or has finished."))
     return redirect("dashboard:import", actor.project.slug, job)
 
 
@@ -179,16 +179,15 @@ def _render_imports(
     )
 
 
-def _store_file(form: ImportFileForm) -> str | None:
+def _store_file(form: ImportFileForm, project: Project) -> str | None:
     """Return the reference of the stored file, or None with an error in the form."""
     data = form.cleaned_data
     upload: UploadedFile[bytes] | None = data.get("upload")
     try:
         if upload is None:
-            return locations.resolve_location(data.get("server_file") or data["address"]).reference
-        return locations.make_upload_reference(
-            locations.save_upload(name=upload.name or "", parts=upload.chunks(), size=upload.size)
-        )
+            return locations.resolve_location(data.get("server_file") or data["address"], project=project).reference
+        path = locations.save_upload(name=upload.name or "", parts=upload.chunks(), size=upload.size)
+        return locations.make_upload_reference(path, project=project)
     except locations.LocationNotFound as error:
         form.add_error("address", str(error))
     except locations.UploadTooLarge:

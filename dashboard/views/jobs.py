@@ -1,4 +1,4 @@
-"""Background jobs of a project: what they do, how far they are, how long they will take; cancel and retry them."""
+"""Background jobs of a project, with their progress and remaining time. Leads can cancel and retry them."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from exports.models import Delivery, Snapshot
 from jobs import control
 from jobs.models import Job, JobState
 from labeling.models import Project
+from machines.models import JudgeRun
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -36,6 +37,7 @@ JOB_LABELS: dict[str, str | Promise] = {
     "prm.score": _("Score traces"),
     "prm.select": _("Select the next traces"),
     "prm.evaluate_file": _("Evaluate a PRM on a file"),
+    "machines.judge": _("Run a judge"),
     "exports.prepare": _("Freeze a snapshot"),
     "exports.build_shard": _("Write a snapshot"),
     "exports.finish": _("Finish a snapshot"),
@@ -88,7 +90,9 @@ def retry_job(request: HttpRequest, actor: Membership, job: int) -> HttpResponse
     try:
         control.retry_job(job=row, by=actor.user, now=timezone.now())
     except control.JobNotRetryable:
-        messages.warning(request, _("This job is running or done, so it cannot be retried."))
+        messages.warning(
+            request, _("Only failed or canceled jobs can be retried. Reload the page to see the current state.")
+        )
     else:
         messages.success(request, _("Job restarted. It resumes where it stopped."))
     return redirect("dashboard:jobs", actor.project.slug)
@@ -98,7 +102,7 @@ def retry_job(request: HttpRequest, actor: Membership, job: int) -> HttpResponse
 def cancel_job(request: HttpRequest, actor: Membership, job: int) -> HttpResponse:
     row = get_object_or_404(_select_own_jobs(actor.project), pk=job)
     control.cancel_job(job=row, by=actor.user, now=timezone.now())
-    messages.success(request, _("Canceling the job. Finished work is kept."))
+    messages.success(request, _("Canceling the job. Work that is already done is kept."))
     return redirect("dashboard:jobs", actor.project.slug)
 
 
@@ -121,6 +125,7 @@ def _select_own_jobs(project: Project) -> QuerySet[Job]:
 def _select_all_jobs(project: Project) -> QuerySet[Job]:
     parts = [
         *_list_subjects(Generation.objects.filter(project=project), "generation"),
+        *_list_subjects(JudgeRun.objects.filter(judge__project=project), "judge_run"),
         *_list_subjects(Snapshot.objects.filter(project=project), "snapshot"),
         *_list_subjects(Delivery.objects.filter(snapshot__project=project), "delivery"),
     ]

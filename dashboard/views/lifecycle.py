@@ -64,7 +64,10 @@ class NewProjectForm(CloneProjectForm):
         label=_("Kind of traces"),
         choices=[(name, template.name) for name, template in rating_rules.RULES_TEMPLATES.items()],
         required=False,
-        help_text=_("Decides the short rules and kinds of errors to start with. You can change them in the settings."),
+        help_text=_(
+            "Determines which short rules and kinds of errors the project starts with. You can change them in"
+            " the settings."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -102,7 +105,9 @@ def change_project_state(request: HttpRequest, slug: str, verb: str) -> HttpResp
     try:
         lifecycle.change_project_state(project=actor.project, to=to, by=actor.user, now=timezone.now())
     except lifecycle.ProjectTransitionRefused:
-        messages.warning(request, _("Nothing was changed: the project is already in another state."))
+        messages.warning(
+            request, _("Nothing was changed: someone else has changed the project’s state. Reload the page.")
+        )
     else:
         state = ProjectState(actor.project.state).label
         messages.success(request, _("The project is now %(state)s.") % {"state": state})

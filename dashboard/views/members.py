@@ -15,6 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from accounts import factors
+from accounts.confirmation import require_confirmation
 from dashboard import paging
 from dashboard.access import form_view, membership_or_404, post_view, safe_view
 from dashboard.render import project_page
@@ -22,8 +24,8 @@ from labeling import gates, onboarding
 from labeling.gates import OnboardingGate
 from labeling.models import Rater, ScreeningResult
 from labeling.models.rater import RaterStage
-from people import invitations, members, roles
-from people.models import Invitation, Membership, Role, WorkerId
+from people import crowd_workers, invitations, members, roles
+from people.models import Invitation, Membership, Role, WorkerDevice, WorkerId
 from people.roles import Action
 
 PAGE_SIZE = 100  # annotators per page
@@ -65,10 +67,16 @@ class MemberRow:
     is_oneself: bool
     may_be_managed: bool
     may_be_reset: bool
+    has_second_factor: bool
     choices: tuple[Role, ...]
     gate: OnboardingGate | None  # the rater's next onboarding step; None for other members
     result: ScreeningResult | None  # of the last screening attempt
     worker: str  # worker ID on the crowd platform
+    devices: list[WorkerDevice]  # browsers from which the worker came
+
+    @property
+    def waiting_devices(self) -> list[WorkerDevice]:
+        return [each for each in self.devices if each.released_at is None]
 
     @property
     def may_be_admitted(self) -> bool:
@@ -92,6 +100,7 @@ def show_members(request: HttpRequest, actor: Membership) -> HttpResponse:
     return _render_members(request, actor)
 
 
+@require_confirmation()
 @post_view(Action.INVITE)
 def create_invitation(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Answer with the page instead of a redirect, so that the secret link is in no session and no URL."""
@@ -113,6 +122,7 @@ def revoke_invitation(request: HttpRequest, actor: Membership, invitation: int) 
     return _redirect_to_members(actor)
 
 
+@require_confirmation()
 @post_view(Action.INVITE)
 def change_member_role(request: HttpRequest, actor: Membership, member: int) -> HttpResponse:
     target, form = _load_member(actor, member), RoleForm(request.POST, actor=actor)
@@ -129,9 +139,10 @@ def change_member_role(request: HttpRequest, actor: Membership, member: int) -> 
     return _redirect_to_members(actor)
 
 
+@require_confirmation()
 @form_view(Action.INVITE)
 def remove_member(request: HttpRequest, actor: Membership, member: int) -> HttpResponse:
-    """Say what a removal means; remove the member after it is confirmed."""
+    """Explain the effect of a removal; remove the member after confirmation."""
     target = _load_member(actor, member)
     if request.method != "POST":
         return project_page(request, actor, "dashboard/remove_member.html", here="members", member=target)
@@ -143,6 +154,7 @@ def remove_member(request: HttpRequest, actor: Membership, member: int) -> HttpR
     return _redirect_to_members(actor)
 
 
+@require_confirmation()
 @post_view(Action.INVITE)
 def restore_member(request: HttpRequest, actor: Membership, member: int) -> HttpResponse:
     target = get_object_or_404(Membership.objects.select_related("project", "user"), project=actor.project, pk=member)
@@ -170,11 +182,32 @@ def admit_member(request: HttpRequest, actor: Membership, member: int) -> HttpRe
 
 
 @post_view(Action.INVITE)
+def release_device(request: HttpRequest, actor: Membership, member: int, device: int) -> HttpResponse:
+    """Let a crowd worker enter from another browser."""
+    target = _load_member(actor, member)
+    rows = WorkerDevice.objects.filter(worker__user=target.user_id, worker__project=actor.project)
+    crowd_workers.release_device(device=get_object_or_404(rows, pk=device), by=actor.user, now=timezone.now())
+    messages.success(request, _("%(person)s can now open the study in that browser.") % {"person": target.user})
+    return _redirect_to_members(actor)
+
+
+@require_confirmation()
+@post_view(Action.INVITE)
 def create_reset_link(request: HttpRequest, actor: Membership, member: int) -> HttpResponse:
     target = _load_member(actor, member)
     token = members.create_reset_link(membership=target, by=actor.user, now=timezone.now())
     link = request.build_absolute_uri(reverse("new_password", args=[token]))
     return _render_members(request, actor, status=201, link=link, person=target.user)
+
+
+@require_confirmation()
+@post_view(Action.INVITE)
+def reset_factors(request: HttpRequest, actor: Membership, member: int) -> HttpResponse:
+    """Remove the second factors of a member who lost them."""
+    target = _load_member(actor, member)
+    members.reset_factors(membership=target, by=actor.user, now=timezone.now())
+    messages.success(request, _("Two-step login of %(person)s was reset.") % {"person": target.user})
+    return _redirect_to_members(actor)
 
 
 @require_POST
@@ -212,8 +245,10 @@ def _render_members(request: HttpRequest, actor: Membership, *, status: int = 20
         "dashboard/members.html",
         here="members",
         status=status,
+        may_reset_factors=actor.role == Role.OWNER,
         members=load_members(actor, request.GET),
         invitations=_load_open_invitations(actor, timezone.now()),
+        signing_key=crowd_workers.compute_signing_key(actor.project) if actor.project.signature_parameter else "",
         removed=[each for each in members.list_removed(actor.project) if roles.may_grant(actor, each.role)],
         **context,
     )
@@ -247,18 +282,22 @@ def _build_rows(actor: Membership, memberships: Sequence[Membership]) -> list[Me
     results = {
         each.rater_id: each for each in ScreeningResult.objects.filter(rater__in=raters.values()).order_by("attempt")
     }
-    workers = dict(WorkerId.objects.filter(project=actor.project_id, user__in=users).values_list("user_id", "worker"))
+    worker_ids = WorkerId.objects.filter(project=actor.project_id, user__in=users).prefetch_related("devices")
+    with_factor = factors.find_users_with_factors(users)
+    workers = {each.user_id: each for each in worker_ids}
     return [
         MemberRow(
             membership=each,
             rater=rater,
             is_oneself=each.user_id == actor.user_id,
             may_be_managed=each.user_id != actor.user_id and roles.may_manage(actor, each.role),
+            has_second_factor=each.user_id in with_factor,
             may_be_reset=each.user_id != actor.user_id and each.user_id in resettable,
             choices=choices,
             gate=gates.next_gate(rater=rater, project=actor.project) if rater else None,
             result=results.get(rater.pk) if rater else None,
-            worker=workers.get(each.user_id, ""),
+            worker=workers[each.user_id].worker if each.user_id in workers else "",
+            devices=list(workers[each.user_id].devices.all()) if each.user_id in workers else [],
         )
         for each in memberships
         for rater in [raters.get(each.user_id)]

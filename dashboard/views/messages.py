@@ -93,7 +93,7 @@ def answer_question(request: HttpRequest, actor: Membership, trace: int, rater: 
     form = AnswerForm(request.POST)
     asked = MemberMessage.objects.about(row.pk).to_leads().filter(membership=recipient)
     if not form.is_valid() or not asked.filter(step=form.cleaned_data["step"]).exists():
-        messages.warning(request, _("Not sent: write an answer of up to 2,000 characters."))
+        messages.warning(request, _("Not sent: enter an answer of up to 2,000 characters."))
     else:
         now = timezone.now()
         member_messages.send_message(membership=recipient, trace=row, by=actor.user, now=now, **form.cleaned_data)

@@ -38,7 +38,7 @@ class WebhookForm(forms.Form):
     address = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=500,
-        help_text=gettext_lazy("Gets a signed POST request for each notice: https://example.org/hook"),
+        help_text=gettext_lazy("Receives a signed POST request for each notice, for example https://example.org/hook"),
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )
     kinds = forms.MultipleChoiceField(
@@ -94,7 +94,7 @@ def test_webhook(request: HttpRequest, actor: Membership, webhook: int) -> HttpR
 @post_view(Action.NOTIFY)
 def delete_webhook(request: HttpRequest, actor: Membership, webhook: int) -> HttpResponse:
     subscriptions.delete_webhook(webhook=_get_webhook(actor, webhook), by=actor.user, now=timezone.now())
-    messages.success(request, _("Webhook deleted. Notices that were waiting for it are not sent."))
+    messages.success(request, _("Webhook deleted. Its pending notices will not be sent."))
     return redirect("dashboard:notices", actor.project.slug)
 
 
@@ -102,7 +102,7 @@ def delete_webhook(request: HttpRequest, actor: Membership, webhook: int) -> Htt
 def send_notice_again(request: HttpRequest, actor: Membership, delivery: int) -> HttpResponse:
     rows = NoticeDelivery.objects.filter(notice__project=actor.project, state=NoticeState.FAILED)
     outbox.send_again(delivery=get_object_or_404(rows, pk=delivery), by=actor.user, now=timezone.now())
-    messages.success(request, _("The notice is sent again. Reload this page to see whether it was delivered."))
+    messages.success(request, _("The notice is being sent again. Reload this page to see whether it was delivered."))
     return redirect("dashboard:notices", actor.project.slug)
 
 

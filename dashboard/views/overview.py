@@ -134,7 +134,7 @@ def _list_counted_items(project: Project) -> Iterator[tuple[str, Action, QuerySe
     label, hint = ngettext_lazy("New reply", "New replies"), _("annotators replied to your messages")
     answers = MemberMessage.objects.with_new_answer(project.pk)
     yield "answers", Action.WRITE, answers, label, hint, "messages"
-    label, hint = ngettext_lazy("Question", "Questions"), _("annotators ask about a trace")
+    label, hint = ngettext_lazy("Question", "Questions"), _("annotators asked about a trace")
     questions = MemberMessage.objects.open_questions(project.pk)
     yield "questions", Action.WRITE, questions, label, hint, "messages"
     label, hint = ngettext_lazy("Failed job", "Failed jobs"), _("read the reason, then retry")
@@ -158,7 +158,7 @@ def _list_first_steps(actor: Membership) -> Iterator[TodoItem]:
         yield TodoItem("import", _("Import traces"), hint, _build_url(slug, "imports"))
     annotators = Rater.objects.members().active().filter(project=project)
     if roles.membership_may(actor, Action.INVITE) and not annotators.exists():
-        hint = _("by a link for one person or many")
+        hint = _("with a link for one or more people")
         yield TodoItem("invite", _("Invite annotators"), hint, _build_url(slug, "members"))
 
 

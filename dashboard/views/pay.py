@@ -58,7 +58,9 @@ class BudgetForm(forms.Form):
         min_value=Decimal("0.01"),
         max_digits=12,
         decimal_places=2,
-        help_text=gettext_lazy("Leave empty for no budget. You are notified at 80% and when it is reached."),
+        help_text=gettext_lazy(
+            "Leave empty for no budget. You will be notified when 80% of the budget is spent and when it is reached."
+        ),
     )
 
 

@@ -1,5 +1,5 @@
-"""One PRM: its figures on the held-out set and on files, its audits, the contamination of its training data; making it
-current, with or against the gate.
+"""The page of one PRM: figures on the held-out set and on files, audits, contamination of the training data, and the
+promotion to the current PRM, with or against the gate.
 """
 
 from collections.abc import Iterator
@@ -47,15 +47,17 @@ def build_prm_figure(figure: dict[str, Any] | None) -> PRMFigure:
 
 GATE_REASONS: dict[str, Any] = {
     GateReason.BETTER: gettext_lazy("better than the previous PRM"),
-    GateReason.NOT_WORSE: gettext_lazy("not worse than the previous PRM by the margin"),
+    GateReason.NOT_WORSE: gettext_lazy("not worse than the previous PRM by more than the margin"),
     GateReason.FIRST: gettext_lazy("first PRM trained on this project's labels"),
     GateReason.FIRST_UNEVALUATED: gettext_lazy("first PRM; the held-out set has too few labels to evaluate it"),
     GateReason.SAME: gettext_lazy("the current PRM, evaluated again"),
     GateReason.WORSE: gettext_lazy("worse than the current PRM, which was kept"),
     GateReason.ALARM: gettext_lazy("an audit raised an alarm; the current PRM was kept"),
     GateReason.TOO_FEW: gettext_lazy("the held-out set is too small to tell; the current PRM was kept"),
-    GateReason.NOT_COMPARABLE: gettext_lazy("no held-out pair compares the two; the current PRM was kept"),
-    GateReason.NO_SCORES: gettext_lazy("no scores were pushed for the held-out traces, so it was not evaluated"),
+    GateReason.NOT_COMPARABLE: gettext_lazy(
+        "no held-out step pairs are available to compare the two; the current PRM was kept"
+    ),
+    GateReason.NO_SCORES: gettext_lazy("not evaluated: no scores were pushed for the held-out traces"),
 }
 
 
@@ -84,10 +86,10 @@ def build_gate_power(gate: dict[str, Any]) -> GatePower | None:
 
 HEADLINE_FIGURE = "risk_set_auc_length_matched"
 FIGURE_LABELS: dict[str, Any] = {
-    "f1": gettext_lazy("F1 of first errors"),
-    "accuracy_erroneous": gettext_lazy("Erroneous traces with the exact step found"),
-    "accuracy_correct": gettext_lazy("Correct traces without a false alarm"),
-    "auc": gettext_lazy("AUC of steps"),
+    "f1": gettext_lazy("First-error F1"),
+    "accuracy_erroneous": gettext_lazy("Traces with errors: exact step found"),
+    "accuracy_correct": gettext_lazy("Error-free traces: no false alarm"),
+    "auc": gettext_lazy("Step AUC"),
     "risk_set_auc": gettext_lazy("Risk-set AUC"),
     HEADLINE_FIGURE: gettext_lazy("Length-matched risk-set AUC"),
     "risk_set_auc_length_only": gettext_lazy("Length only, on the same pairs"),
@@ -99,31 +101,39 @@ FIGURE_LABELS: dict[str, Any] = {
 AUDIT_LABELS: dict[str, tuple[Any, Any]] = {
     "last_step_ratio": (
         gettext_lazy("Lowest score on the last step, relative to chance"),
-        gettext_lazy("On traces with an incorrect answer. Above 1.5 the PRM reacts to the outcome."),
+        gettext_lazy(
+            "Measured on traces with an incorrect answer. A value above 1.5 means that the score"
+            " depends on the final answer."
+        ),
     ),
     "outcome_slope": (
-        gettext_lazy("Effect of the final answer on the score, given the label"),
-        gettext_lazy("In logits. A value significantly above 0 means that the PRM reacts to the outcome."),
+        gettext_lazy("Effect of the final answer on the score, for the same label"),
+        gettext_lazy(
+            "In logits. A value significantly above 0 means that the score depends on the final answer and not"
+            " only on the step."
+        ),
     ),
     "auc_right_answers": (
         gettext_lazy("AUC for errors in traces with a correct answer"),
-        gettext_lazy("The outcome does not reveal these errors."),
+        gettext_lazy("The final answer does not reveal these errors."),
     ),
     "auc_wrong_answers": (
         gettext_lazy("AUC for traces with an incorrect answer"),
-        gettext_lazy("For comparison: an outcome model does well on these only."),
+        gettext_lazy(
+            "For comparison: a model that judges only the final answer does well on these traces but not on the others."
+        ),
     ),
     "false_confidence": (
         gettext_lazy("False confidence"),
-        gettext_lazy("Share of wrong steps scored 0.9 or more. Alarm when significantly above 0.3."),
+        gettext_lazy("Share of wrong steps with a score of 0.9 or more. Raises an alarm when significantly above 0.3."),
     ),
     "length_matched": (
         gettext_lazy("Length-matched risk-set AUC"),
-        gettext_lazy("Alarm when significantly below 0.5."),
+        gettext_lazy("Raises an alarm when significantly below 0.5."),
     ),
     "length_alone": (
-        gettext_lazy("Risk-set AUC of length only"),
-        gettext_lazy("Baseline: a score computed from the length of the step."),
+        gettext_lazy("Risk-set AUC of step length alone"),
+        gettext_lazy("Baseline that scores each step by its length only."),
     ),
 }
 
@@ -143,8 +153,8 @@ def build_audit_rows(prm: PRM) -> list[dict[str, Any]]:
 
 
 ALARM_LABELS: dict[str, Any] = {
-    "last_step_ratio": gettext_lazy("reacts to the outcome on the last step"),
-    "outcome_slope": gettext_lazy("reacts to the outcome"),
+    "last_step_ratio": gettext_lazy("last score depends on the final answer"),
+    "outcome_slope": gettext_lazy("scores depend on the final answer"),
     "false_confidence": gettext_lazy("false confidence"),
     "length_matched": gettext_lazy("worse than chance among steps of similar length"),
     "length_drift": gettext_lazy("selects traces by length"),
@@ -263,13 +273,15 @@ def _build_domain_rows(prm: PRM) -> list[tuple[str, PRMFigure, PRMFigure, PRMFig
     ]
 
 
-# --- make a PRM current -----------------------------------------------------------------------------------------------
+# --- promote a PRM ----------------------------------------------------------------------------------------------------
 
 CONCERN_LABELS: dict[str, Any] = {
-    Concern.UNEVALUATED: gettext_lazy("It was never evaluated on this project's held-out set."),
-    Concern.UNREACHABLE: gettext_lazy("It returns no scores: its server does not answer, or nothing was pushed."),
-    Concern.REJECTED: gettext_lazy("The gate rejected it."),
-    Concern.UNDECIDED: gettext_lazy("The gate could not tell whether it is worse than the current PRM."),
+    Concern.UNEVALUATED: gettext_lazy("This PRM has never been evaluated on this project's held-out set."),
+    Concern.UNREACHABLE: gettext_lazy(
+        "This PRM returns no scores: its server is not responding, or no scores were pushed."
+    ),
+    Concern.REJECTED: gettext_lazy("The gate rejected this PRM."),
+    Concern.UNDECIDED: gettext_lazy("The gate could not tell whether this PRM is worse than the current one."),
 }
 CONCERN_NAMES: dict[str, Any] = {
     Concern.UNEVALUATED: gettext_lazy("unevaluated"),
@@ -285,7 +297,7 @@ class PromotionForm(forms.Form):
 
 @post_view(Action.TRAIN)
 def make_prm_current(request: HttpRequest, actor: Membership, version: int) -> HttpResponse:
-    """Make a PRM current. If something speaks against it, ask for a confirmation or a reason first."""
+    """Make a PRM current. If there are concerns, ask for a confirmation or a reason first."""
     prm, is_confirmed, form = get_prm(actor, version), "confirmed" in request.POST, PromotionForm(request.POST)
     reason = form.cleaned_data["reason"] if form.is_valid() else ""
     try:
@@ -312,7 +324,7 @@ def make_prm_current(request: HttpRequest, actor: Membership, version: int) -> H
 
 class EvaluateOnFileForm(forms.Form):
     file = forms.FileField(
-        label=gettext_lazy("File in ProcessBench's format"),
+        label=gettext_lazy("File in ProcessBench format"),
         help_text=gettext_lazy("One trace per line: id, problem, steps, label. May be compressed (.gz, .zst)."),
     )
 
@@ -320,7 +332,9 @@ class EvaluateOnFileForm(forms.Form):
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > file_evaluation.MAX_FILE_BYTES:
             most = file_evaluation.MAX_FILE_BYTES // 1024**2
-            raise forms.ValidationError(_("The file is larger than %(n)d MB. Split it.") % {"n": most}, code="size")
+            raise forms.ValidationError(
+                _("The file is larger than %(n)d MB. Split it into smaller files.") % {"n": most}, code="size"
+            )
         return file
 
 

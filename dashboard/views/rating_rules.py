@@ -40,10 +40,10 @@ class RatingRulesForm(forms.Form):
     def clean_kinds(self) -> list[str]:
         names = list(dict.fromkeys(line.strip() for line in self.cleaned_data["kinds"].splitlines() if line.strip()))
         if len(names) > rating_rules.MAX_KINDS:
-            raise forms.ValidationError(_("Enter at most %(n)d kinds."), params={"n": rating_rules.MAX_KINDS})
+            raise forms.ValidationError(_("Enter no more than %(n)d kinds."), params={"n": rating_rules.MAX_KINDS})
         if long := next((name for name in names if len(name) > rating_rules.MAX_KIND_LENGTH), None):
             raise forms.ValidationError(
-                _("“%(name)s…” is too long: a kind has at most %(n)d characters."),
+                _("“%(name)s…” is too long: a kind of error can have up to %(n)d characters."),
                 params={"name": long[:30], "n": rating_rules.MAX_KIND_LENGTH},
             )
         return names
@@ -64,7 +64,7 @@ def edit_rating_rules(request: HttpRequest, actor: Membership) -> HttpResponse:
     kinds = rating_rules.name_kinds(form.cleaned_data.pop("kinds"), known)
     changed = rating_rules.store_rules(RatingRules(**form.cleaned_data, kinds=kinds))
     lifecycle.change_settings(project=actor.project, by=actor.user, now=timezone.now(), rating_rules=changed)
-    messages.success(request, _("Rules saved. Annotators see them from the next page that they open."))
+    messages.success(request, _("Rules saved. Annotators see them on the next page they open."))
     return redirect("dashboard:rating_rules", actor.project.slug)
 
 

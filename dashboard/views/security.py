@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts import security_log
+from accounts.confirmation import require_confirmation
 from accounts.models import User
 from dashboard import paging
 from dashboard.event_filters import EventFilterForm, csv_download, load_names, load_subject_names
@@ -71,6 +72,7 @@ def show_security_log(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/security.html", context)
 
 
+@require_confirmation(is_download=True)
 @operator_view
 def download_security_log(request: HttpRequest) -> HttpResponseBase:
     """Download the filtered events as CSV, or with `?format=jsonl` as JSON lines, from `?after=<id>` on."""

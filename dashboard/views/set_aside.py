@@ -1,4 +1,4 @@
-"""Set aside labels of an annotator: choose which, preview the effect, confirm; and undo it."""
+"""Set aside labels of an annotator: choose them, preview the effect, and confirm. The decision can be undone."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from dashboard import money, rater_names, render
 from dashboard.access import form_view, post_view
@@ -28,7 +29,7 @@ class SetAsideForm(forms.Form):
 
     scope = forms.ChoiceField(
         label=_("Labels to set aside"),
-        choices=[(ALL, _("All")), (SINCE, _("Since a date")), (SESSION, _("Of one session"))],
+        choices=[(ALL, _("All")), (SINCE, _("Since a date")), (SESSION, _("From one session"))],
         initial=ALL,
         widget=forms.RadioSelect,
     )
@@ -39,7 +40,9 @@ class SetAsideForm(forms.Form):
     assignment = forms.IntegerField(required=False, widget=forms.HiddenInput)
     until = forms.DateTimeField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(
-        label=_("Reason"), max_length=300, help_text=_("Logged. The annotator does not see it, and keeps their pay.")
+        label=_("Reason"),
+        max_length=300,
+        help_text=_("The reason is logged but not shown to the annotator. Their pay does not change."),
     )
 
     def __init__(self, *args: Any, rater: Rater, assignment: int | None = None, **kwargs: Any) -> None:
@@ -58,7 +61,7 @@ class SetAsideForm(forms.Form):
         data = super().clean() or {}
         needed = {SINCE: "since", SESSION: "session"}.get(data.get("scope", ""))
         if needed and not data.get(needed):
-            self.add_error(needed, _("Choose from when on.") if needed == "since" else _("Choose a session."))
+            self.add_error(needed, _("Enter the start date.") if needed == "since" else _("Choose a session."))
         return data
 
     def label_scope(self, now: dt.datetime) -> LabelScope:
@@ -77,7 +80,7 @@ class SetAsideForm(forms.Form):
 def _label_session(session: set_aside.LabelSession) -> str:
     since, until = timezone.localtime(session.since), timezone.localtime(session.until)
     times = {"from": f"{since:%Y-%m-%d %H:%M}", "to": f"{until:%H:%M}", "n": session.n_labels}
-    return str(_("%(from)s to %(to)s, %(n)d labels") % times)
+    return ngettext("%(from)s to %(to)s, %(n)d label", "%(from)s to %(to)s, %(n)d labels", session.n_labels) % times
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,9 @@ def set_labels_aside(request: HttpRequest, actor: Membership, rater: int) -> Htt
         )
     except NothingToSetAside as error:
         return _render_form(request, actor, form, status=422, problem=str(error))
-    messages.success(request, _("Set aside. Traces are settled again in the background. You can undo this here."))
+    messages.success(
+        request, _("Labels set aside. Traces are being settled again in the background. You can undo this here.")
+    )
     return redirect("dashboard:annotator", actor.project.slug, row.pk)
 
 
@@ -123,7 +128,9 @@ def set_labels_aside(request: HttpRequest, actor: Membership, rater: int) -> Htt
 def undo_set_aside(request: HttpRequest, actor: Membership, set_aside_id: int) -> HttpResponse:
     row = get_object_or_404(SetAside, project=actor.project, pk=set_aside_id)
     if set_aside.undo_set_aside(set_aside=row, by=actor.user, now=timezone.now()):
-        messages.success(request, _("Undone. The labels count again. Traces are settled again in the background."))
+        messages.success(
+            request, _("Undone. The labels count again, and traces are being settled again in the background.")
+        )
     return redirect("dashboard:annotator", actor.project.slug, row.rater_id)
 
 

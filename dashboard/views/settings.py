@@ -40,7 +40,9 @@ _SETTING_GROUPS = (
         _("Crowd platform"),
         (
             *("takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"),
-            *("completion_url", "completion_code", "screened_out_url", "screened_out_code"),
+            *("signature_parameter", "completion_traces", "completion_url", "completion_code"),
+            *("screened_out_url", "screened_out_code", "no_consent_url", "no_consent_code"),
+            *("failed_checks_url", "failed_checks_code"),
         ),
     ),
 )
@@ -50,6 +52,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
     """All settings that need no preview, in groups."""
 
     completion_url = forms.URLField(label=_("Completion URL"), required=False, assume_scheme="https")
+    no_consent_url = forms.URLField(label=_("No-consent URL"), required=False, assume_scheme="https")
+    failed_checks_url = forms.URLField(label=_("Failed-checks URL"), required=False, assume_scheme="https")
     screened_out_url = forms.URLField(label=_("Screen-out URL"), required=False, assume_scheme="https")
 
     class Meta:
@@ -67,7 +71,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "asks_reason": _("Ask for a reason"),
             "asks_corrected_step": _("Ask for a corrected step"),
             "open_limit": _("Maximum open traces per annotator"),
-            "traces_per_day": _("Maximum traces per annotator and day"),
+            "traces_per_day": _("Maximum traces per annotator per day"),
             "skip_limit_per_day": _("Maximum skips per day"),
             "correction_days": _("Correction period (days)"),
             "gold_share": _("Share of hidden gold"),
@@ -75,7 +79,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "gold_bar": _("Gold threshold"),
             "screening_pass_share": _("Screening pass mark"),
             "screening_attempts": _("Screening attempts"),
-            "uses_protection": _("Pause annotators on overwhelming evidence"),
+            "uses_protection": _("Pause annotators if the evidence is overwhelming"),
             "uses_probability": _("Settle traces by probability"),
             "shows_weekly_gold": _("Show annotators their weekly gold score"),
             "shows_retired_gold": _("Explain retired gold"),
@@ -88,35 +92,53 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "worker_parameter": _("URL parameter for the worker ID"),
             "study_parameter": _("URL parameter for the study ID"),
             "session_parameter": _("URL parameter for the session ID"),
+            "signature_parameter": _("URL parameter for the signature"),
+            "completion_traces": _("Submissions required for completion"),
             "completion_code": _("Completion code"),
+            "no_consent_code": _("No-consent code"),
+            "failed_checks_code": _("Failed-checks code"),
             "screened_out_code": _("Screen-out code"),
         }
         help_texts: ClassVar = {
             "protocol": _("Cannot be changed after the first trace is assigned."),
-            "proven_gold_share": _("Annotators are trusted after 14 days of work without a pause."),
+            "proven_gold_share": _("Annotators become trusted after 14 days of work without being paused."),
             "gold_bar": _(
                 "Annotators whose accuracy on gold is below this value are paused. Enter 0.2 to 0.99, or leave empty"
                 " to derive it from the first 200 answers of at least five annotators."
             ),
             "uses_protection": _(
-                "Pauses an annotator from the first submissions on if hidden gold, other annotators and behavior leave"
-                " no doubt. Designed to pause at most 2 of 100 ordinary annotators by mistake."
+                "Can pause an annotator after only a few submissions, if hidden gold, comparison with"
+                " others and behavior leave no doubt. Designed to pause no more than 2 in 100 ordinary"
+                " annotators by mistake."
             ),
             "uses_probability": _(
-                "Settles a trace when its probability reaches the level at which 90% of hidden gold is right."
-                " Takes effect when there is enough gold."
+                "Settles a trace once the probability of its consensus reaches the level at which the consensus"
+                " is right on 90% of hidden gold traces. Takes effect once there is enough gold."
             ),
-            "shows_weekly_gold": _("Only for weeks with at least five gold traces. The traces are not revealed."),
+            "shows_weekly_gold": _(
+                "Shown only for weeks with at least five gold traces. Does not reveal which traces were gold."
+            ),
             "shows_retired_gold": _(
-                "Annotators see the answer to a hidden gold trace after it was retired and they can no longer edit it."
+                "Annotators see the answer to a hidden gold trace once it is retired and they can no longer"
+                " edit their submission."
             ),
             "uniform_share": _("Keeps estimates unbiased when active selection is used."),
-            "open_limit": _("Includes the next trace, which is reserved in advance. At least 2 avoids waiting."),
+            "open_limit": _(
+                "Includes the next trace, which is reserved in advance. A value of 2 or more avoids waiting."
+            ),
             "traces_per_day": _("Leave empty for no limit. Days are in UTC; skipped and expired traces do not count."),
             "pay_per_hour": _(
-                "Leave empty to hide costs. A new rate applies from today (UTC); earlier days keep theirs."
+                "Leave empty to hide costs. A new rate takes effect today (UTC); earlier days keep the rate they had."
             ),
             "currency": _("Three letters, for example EUR."),
+            "signature_parameter": _(
+                "Only for platforms that can sign links. If set, unsigned links are rejected. The key is "
+                "on the Members page."
+            ),
+            "completion_traces": _("Traces that the annotator gave up on do not count."),
+            "failed_checks_code": _(
+                "For annotators who were paused by a quality check before they had submitted enough traces."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -133,7 +155,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
     def clean_currency(self) -> str:
         currency: str = self.cleaned_data["currency"].upper()
         if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
-            raise forms.ValidationError(_("Enter a currency code of three letters, for example EUR."))
+            raise forms.ValidationError(_("Enter a three-letter currency code, for example EUR."))
         return currency
 
     @cached_property
@@ -155,13 +177,15 @@ class OverlapForm(forms.Form):
     includes_settled = forms.BooleanField(
         label=_("Include settled traces"),
         required=False,
-        help_text=_("With more labels per trace, traces that annotators settled with fewer labels get further ones."),
+        help_text=_(
+            "If you increase the labels per trace, settled traces with fewer labels are reopened to collect more."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if {"overlap", "overlap_limit"} <= data.keys() and data["overlap_limit"] < data["overlap"]:
-            self.add_error("overlap_limit", _("Enter at least the number of labels per trace."))
+            self.add_error("overlap_limit", _("Enter a number that is at least the number of labels per trace."))
         return data
 
     @classmethod
@@ -176,7 +200,7 @@ class GuidelineForm(forms.Form):
         label=_("Summary of changes"),
         max_length=500,
         required=False,
-        help_text=_("Shown to annotators above the new version."),
+        help_text=_("Annotators see this above the new version."),
     )
     body = forms.CharField(
         label=_("Guideline (Markdown with $formulas$)"), max_length=200_000, widget=forms.Textarea(attrs={"rows": 24})
@@ -189,7 +213,7 @@ class ConsentForm(forms.Form):
         max_length=100_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),
-        help_text=_("Annotators agree to it before they start. Leave empty if no consent is needed."),
+        help_text=_("Annotators must agree to it before they start. Leave empty if no consent is needed."),
     )
 
 
@@ -261,7 +285,8 @@ def edit_guideline(request: HttpRequest, actor: Membership) -> HttpResponse:
         project=actor.project, by=actor.user, now=timezone.now(), **form.cleaned_data
     )
     messages.success(
-        request, _("Version %(n)d published. Annotators read it before their next trace.") % {"n": guideline.version}
+        request,
+        _("Version %(n)d published. Annotators must read it before their next trace.") % {"n": guideline.version},
     )
     return redirect("dashboard:guideline", actor.project.slug)
 

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
+from accounts.confirmation import require_confirmation
 from dashboard import rater_names
 from dashboard.access import form_view, membership_or_404, post_view, safe_view
 from dashboard.render import project_page
@@ -61,7 +62,9 @@ class SnapshotOrderForm(forms.Form):
     has_labeler_names = forms.BooleanField(
         label=_("Export the names of imported labelers"),
         required=False,
-        help_text=_("As their files have them. Otherwise they have pseudonyms, like annotators."),
+        help_text=_(
+            "Uses the names from the imported files. Otherwise, imported labelers get pseudonyms, as annotators do."
+        ),
     )
     ending = forms.ChoiceField(label=_("File type"), choices=[(each, each) for each in ENDINGS])
     neutral = forms.ChoiceField(
@@ -82,14 +85,14 @@ class SnapshotOrderForm(forms.Form):
         label=_("Generations"),
         required=False,
         max_length=200,
-        help_text=_("Numbers separated by commas; “none” for traces outside any generation."),
+        help_text=_("Enter numbers separated by commas, or “none” for traces that belong to no generation."),
     )
     finish_reasons = forms.MultipleChoiceField(
         label=_("Finish reasons"), required=False, choices=FinishReason.choices, widget=forms.CheckboxSelectMultiple
     )
     domains = forms.MultipleChoiceField(label=_("Domains"), required=False, widget=forms.CheckboxSelectMultiple)
     tags = forms.MultipleChoiceField(
-        label=_("Only traces with a tag"), required=False, widget=forms.CheckboxSelectMultiple
+        label=_("Only traces with one of these tags"), required=False, widget=forms.CheckboxSelectMultiple
     )
     without_tags = forms.MultipleChoiceField(
         label=_("Tags to leave out"), required=False, widget=forms.CheckboxSelectMultiple
@@ -106,11 +109,17 @@ class SnapshotOrderForm(forms.Form):
     set_aside = forms.ChoiceField(
         label=_("Labels that were set aside"), choices=_SIDE_CHOICES, initial="out", required=False
     )
+    labelers = forms.MultipleChoiceField(
+        label=_("Only these annotators"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("For consensus ratings, this leaves out every trace on which others voted."),
+    )
     without_labelers = forms.MultipleChoiceField(
         label=_("Annotators to leave out"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("From a consensus, this leaves out the traces on which they voted."),
+        help_text=_("For consensus ratings, this leaves out every trace on which they voted."),
     )
     min_raters = forms.IntegerField(label=_("Minimum labels per trace"), min_value=0, max_value=20, initial=0)
     submitted_from = forms.DateTimeField(
@@ -130,7 +139,7 @@ class SnapshotOrderForm(forms.Form):
     )
     reason = forms.CharField(label=_("Reason for including them"), max_length=500, required=False)
     deliver_to = forms.MultipleChoiceField(
-        label=_("Deliver after the build"), required=False, widget=forms.CheckboxSelectMultiple
+        label=_("Deliver to (after the build)"), required=False, widget=forms.CheckboxSelectMultiple
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -142,7 +151,8 @@ class SnapshotOrderForm(forms.Form):
         self.fields["tags"].choices = self.fields["without_tags"].choices = names  # type: ignore[attr-defined]  # as above
         raters = Rater.objects.filter(project=project, labeler__isnull=False).order_by("pk")[:MAX_RATERS]
         labelers = [(each.labeler, rater_names.get_pseudonym(each)) for each in raters]
-        self.fields["without_labelers"].choices = labelers  # type: ignore[attr-defined]  # as above
+        for name in ("labelers", "without_labelers"):
+            self.fields[name].choices = labelers  # type: ignore[attr-defined]  # as above
         destinations = [(name, name) for name in settings.DESTINATIONS]
         self.fields["deliver_to"].choices = destinations  # type: ignore[attr-defined]  # as above
 
@@ -158,7 +168,7 @@ class SnapshotOrderForm(forms.Form):
         as_given = ("generations", "contested", "gold", "min_raters", "submitted_from", "submitted_until")
         empty_means_all = (
             *("finish_reasons", "domains", "tags", "without_tags", "arms", "rater_kinds", "is_blind"),
-            "without_labelers",
+            *("labelers", "without_labelers"),
         )
         options = ("formats", "ending", "without_duplicates", "has_labeler_names", "taken_in", "reason", "deliver_to")
         limits: dict[str, Any] = {name: data[name] or None for name in empty_means_all}
@@ -249,6 +259,7 @@ def retry_snapshot(request: HttpRequest, actor: Membership, name: str) -> HttpRe
     return redirect("dashboard:snapshot", actor.project.slug, name)
 
 
+@require_confirmation()
 @post_view(Action.TAKE_OUT)
 def deliver_snapshot(request: HttpRequest, actor: Membership, name: str) -> HttpResponse:
     """Deliver to a configured destination, or retry a failed delivery."""
@@ -264,6 +275,7 @@ def deliver_snapshot(request: HttpRequest, actor: Membership, name: str) -> Http
     return redirect("dashboard:snapshot", actor.project.slug, name)
 
 
+@require_confirmation(is_download=True, is_exempt=lambda *, file, **others: file.endswith(".svg"))
 @require_safe
 def download_snapshot_file(request: HttpRequest, slug: str, name: str, file: str) -> HttpResponseBase:
     actor = membership_or_404(request, slug, Action.TAKE_OUT)
@@ -319,6 +331,7 @@ def _build_snapshot_context(snapshot: Snapshot) -> dict[str, Any]:
         "build": snapshots.load_snapshot_status(snapshot),
         "files": list(snapshot.files.order_by("name")),
         "is_empty": not snapshots.has_rows(snapshot),
+        "lost_files": snapshots.list_lost_files(snapshot),
         "left_out": sorted(snapshot.manifest.left_out.items()) if snapshot.manifest else [],
         "figures": _FIGURE.findall(card),
         "card": _render_card(card),

@@ -100,7 +100,9 @@ def show_submission(request: HttpRequest, actor: Membership, assignment: int) ->
 def create_correction_request(request: HttpRequest, actor: Membership, assignment: int) -> HttpResponse:
     row, form = _get_assignment(actor, assignment), CorrectionRequestForm(request.POST)
     if not form.is_valid():
-        return _render_submission(request, actor, row, status=422, problem=_("Write what the annotator should check."))
+        return _render_submission(
+            request, actor, row, status=422, problem=_("Describe what the annotator should check.")
+        )
     try:
         assignments.request_correction(assignment_id=row.pk, by=actor.user, now=timezone.now(), **form.cleaned_data)
     except assignments.CorrectionRefused as error:

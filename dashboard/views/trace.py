@@ -113,7 +113,7 @@ def withdraw_trace(request: HttpRequest, actor: Membership, trace: int) -> HttpR
     row = _load_trace(actor, trace)
     form = WithdrawTraceForm(request.POST)
     if not form.is_valid():
-        return _render_trace(request, actor, row, status=422, problem=_("Give a reason to withdraw the trace."))
+        return _render_trace(request, actor, row, status=422, problem=_("Enter a reason for withdrawing the trace."))
     now, reason = timezone.now(), form.cleaned_data["reason"]
     withdraw_traces(project=actor.project, trace_ids=[row.pk], reason=reason, by=actor.user, now=now)
     messages.success(
@@ -125,7 +125,9 @@ def withdraw_trace(request: HttpRequest, actor: Membership, trace: int) -> HttpR
 @post_view(Action.ADJUDICATE)
 def reopen_settled_trace(request: HttpRequest, actor: Membership, trace: int) -> HttpResponse:
     """Discard the consensus. The trace then waits in adjudication."""
-    return _change_settlement(request, actor, trace, reopen_trace, _("Reopened. The trace waits in adjudication."))
+    return _change_settlement(
+        request, actor, trace, reopen_trace, _("Reopened. The trace is now waiting for adjudication.")
+    )
 
 
 @post_view(Action.ADJUDICATE)
@@ -152,7 +154,10 @@ def reclaim_from_annotator(request: HttpRequest, actor: Membership, assignment: 
     if queue.reclaim_assignment(assignment_id=row.pk, now=timezone.now(), by=actor.user):
         messages.success(
             request,
-            _("Reclaimed. The trace is back in the queue; its ratings are kept, and the annotator can still submit."),
+            _(
+                "Reclaimed. The trace is back in the queue. Its ratings are kept, and the annotator can "
+                "still submit it."
+            ),
         )
     else:
         messages.warning(request, _("This assignment is no longer open. Nothing was changed."))

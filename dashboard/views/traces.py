@@ -129,7 +129,7 @@ class TraceActionForm(forms.Form):
     audience = forms.ChoiceField(label=gettext_lazy("Label next"), required=False)
     reviewer = forms.ChoiceField(label=gettext_lazy("Adjudication"), required=False)
     use = forms.ChoiceField(label=gettext_lazy("Gold"), choices=GoldUse.choices, required=False)
-    reason = forms.CharField(label=gettext_lazy("Reason to withdraw"), max_length=200, required=False)
+    reason = forms.CharField(label=gettext_lazy("Reason for withdrawing"), max_length=200, required=False)
 
     def __init__(self, *args: object, actor: Membership, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed on
@@ -149,7 +149,7 @@ class TraceActionForm(forms.Form):
         """Report each of these fields that is empty."""
         for name in names:
             if name in self.cleaned_data and not self.cleaned_data[name].strip():
-                self.add_error(name, _("This action needs a value here."))
+                self.add_error(name, _("Enter or choose a value for this action."))
         return self.is_valid()
 
 
@@ -198,7 +198,10 @@ def _redirect_to_list(request: HttpRequest, actor: Membership) -> HttpResponse:
 def _report(request: HttpRequest, outcome: ActionOutcome, is_cut: bool) -> None:
     done = ngettext("%(n)d trace changed.", "%(n)d traces changed.", outcome.n_done) % {"n": outcome.n_done}
     if is_cut:
-        done += " " + _("More traces match: one action changes at most %(n)d.") % {"n": MAX_SELECTED}
+        done += " " + _(
+            "Not all matching traces were changed: one action can change up to %(n)d. Narrow the "
+            "search to change the others."
+        ) % {"n": MAX_SELECTED}
     (messages.success if outcome.n_done else messages.warning)(request, done)
     for why, n in outcome.refused.most_common(3):
         messages.warning(

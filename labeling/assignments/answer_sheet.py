@@ -1,6 +1,6 @@
-"""What a merge reads: a batch of edits as a client sends it, and the answer sheet that it is for.
+"""The input of a merge: a batch of edits as a client sends it, and the answer sheet that the batch belongs to.
 
-The answer sheet is all that decides what an edit or a submit does, read in one statement.
+The answer sheet holds everything that decides what an edit or a submit does; one statement reads it.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ PARTS: dict[str, str] = {
 
 
 class EditTarget(NamedTuple):
-    """What an edit changes. Edits of different targets never conflict."""
+    """The value that an edit changes. Edits of different targets never conflict."""
 
     part: str
     step: int
@@ -203,18 +203,18 @@ class AssignmentFacts(NamedTuple):
     is_removed: bool
     is_withdrawn: bool
     lease_ends_at: dt.datetime | None
-    held_at: dt.datetime | None
+    first_held_at: dt.datetime | None
     opened_at: dt.datetime | None
 
     def max_active_ms(self, now: dt.datetime) -> int:
-        """Return the time since the assignment began: active time cannot be longer, whatever the client's clock says.
-        Small differences between the two clocks are tolerated."""
-        begun_at = self.held_at or self.opened_at
+        """Return the time since the rater first got the trace: active time cannot be longer, whatever the client's clock
+        says. Small differences between the two clocks are tolerated."""
+        begun_at = self.first_held_at or self.opened_at
         return _MAX_INTEGER if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
 
 
 class AnswerSheet(NamedTuple):
-    """An assignment with the requested steps: their current reviews and judgments, and the earlier edits of them."""
+    """An assignment with the requested steps, their current reviews and judgments, and their earlier edits."""
 
     facts: AssignmentFacts
     steps: dict[int, StepRow]
@@ -235,6 +235,11 @@ class AnswerSheet(NamedTuple):
         self, reviews: dict[int, StepReviewRow], judgments: dict[tuple[int, int], JudgmentRow]
     ) -> "AnswerSheet":
         return self._replace(reviews={**self.reviews, **reviews}, judgments={**self.judgments, **judgments})
+
+    def number_steps(self) -> dict[int, int]:
+        """Return the numbers of the rateable steps by position."""
+        rateable = sorted(position for position, step in self.steps.items() if step.is_rateable)
+        return {position: number for number, position in enumerate(rateable, 1)}
 
     def protocol_steps(self) -> list[protocols.ProtocolStep]:
         unrated = JudgmentRow()

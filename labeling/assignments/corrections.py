@@ -81,17 +81,17 @@ def reopen_refusal_reason(*, assignment: Assignment, now: dt.datetime, is_asked:
     """
     project, submitted_at = assignment.project, assignment.submitted_at
     if assignment.state != AssignmentState.SUBMITTED or submitted_at is None:
-        return CorrectionRefused("not_submitted", _("This trace is not submitted, so it cannot be corrected."))
+        return CorrectionRefused("not_submitted", _("This trace is not submitted, so there is nothing to correct yet."))
     if assignment.origin == AssignmentOrigin.IMPORTED:
         return CorrectionRefused("imported", _("This submission was imported and cannot be corrected."))
     if assignment.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
-        return CorrectionRefused("onboarding", _("Submissions of training and screening cannot be corrected."))
+        return CorrectionRefused("onboarding", _("Training and screening submissions cannot be corrected."))
     if assignment.rater.removed_at is not None:
         return CorrectionRefused("rater_removed", _("You are no longer a member of this project."))
     if project.state not in (ProjectState.OPEN, ProjectState.PAUSED):
         return CorrectionRefused("project_closed", _("The project is closed, so submissions cannot be corrected."))
     if now > submitted_at + dt.timedelta(days=project.correction_days) and not is_asked:
-        message = _("Submissions can be corrected for %(days)d days. This one is older.")
+        message = _("This submission is too old to correct: submissions can be corrected for %(days)d days.")
         return CorrectionRefused("too_late", message % {"days": project.correction_days})
     return None
 
@@ -111,17 +111,17 @@ def request_correction(*, assignment_id: int, note: str, by: User, now: dt.datet
             )
             _log(assignment, "correction.asked", by, now, note=request.note)
     except IntegrityError:
-        message = _("A correction is already requested. The annotator has not answered yet.")
+        message = _("A correction was already requested. Wait for the annotator to respond.")
         raise CorrectionRefused("already_requested", message) from None
     return request
 
 
 def _check_requestable(assignment: Assignment, note: str) -> None:
     if assignment.state != AssignmentState.SUBMITTED or assignment.origin == AssignmentOrigin.IMPORTED:
-        message = _("A correction can be requested only for a trace that was submitted here.")
+        message = _("Corrections can be requested only for traces that were submitted in Stepmark.")
         raise CorrectionRefused("not_submitted", message)
     if assignment.purpose not in _REQUESTABLE_PURPOSES:
-        message = _("This trace is gold. A correction request would reveal that.")
+        message = _("No correction can be requested: it would reveal that this trace is gold.")
         raise CorrectionRefused("gold", message)
     if assignment.rater.user_id is None or assignment.rater.removed_at is not None:
         raise CorrectionRefused("rater_removed", _("The annotator is no longer a member of this project."))

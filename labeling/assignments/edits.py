@@ -22,7 +22,7 @@ from labeling.models.assignment import OPEN_STATES, AssignmentState
 class RecordedBatch(NamedTuple):
     """The answer to a batch. All of its edits are in the history now."""
 
-    version_before: int  # other clients' edits up to it are not part of the batch
+    version_before: int  # other clients' edits up to this version happened before the batch
     version: int
     state: AssignmentState
     revision: int

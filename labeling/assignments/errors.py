@@ -1,6 +1,6 @@
 """Why the work on an assignment was refused. Messages are for the rater."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
@@ -46,9 +46,13 @@ class SubmissionIncomplete(AssignmentError):
 class ConflictingEdits(AssignmentError):
     """Another client's ratings won over those that came with the submit. The rater must see them first."""
 
-    def __init__(self, lost: Sequence["LostEdit"]) -> None:
-        steps = ", ".join(str(step + 1) for step in sorted({each.target.step for each in lost}))
-        message = _("Not submitted yet: your ratings in another window differ (steps: %(steps)s). Check them first.")
+    def __init__(self, lost: Sequence["LostEdit"], *, numbers: Mapping[int, int]) -> None:
+        self.numbers = sorted({numbers[each.target.step] for each in lost})  # as the work page counts steps
+        steps = ", ".join(map(str, self.numbers))
+        message = _(
+            "Not submitted yet: your ratings in another tab or on another device differ (steps: "
+            "%(steps)s). Check these steps, then submit again."
+        )
         super().__init__(message % {"steps": steps})
         self.lost = tuple(lost)
 
@@ -59,20 +63,28 @@ class UnseenRatings(AssignmentError):
 
     def __init__(self) -> None:
         super().__init__(
-            _("Not submitted yet: your ratings in another tab or device differ. Check them, then submit again.")
+            _(
+                "Not submitted yet: your ratings in another tab or on another device differ. Check your "
+                "ratings, then submit again."
+            )
         )
 
 
 class AlreadySubmitted(AssignmentError):
-    """Another client submitted the trace, and not as this one confirms it. New edits are stored as late."""
+    """Another client submitted the trace with a different result than this client confirms. New edits are stored as
+    late."""
 
     def __init__(self) -> None:
-        super().__init__(_("You already submitted this trace in another tab or device. That submission counts."))
+        super().__init__(
+            _("You already submitted this trace in another tab or on another device. That submission counts.")
+        )
 
 
 class SkipLimitReached(AssignmentError):
     def __init__(self, limit: int) -> None:
-        message = _("You skipped %(limit)d traces today. This project does not allow more.")
+        message = _(
+            "You have reached today’s limit of %(limit)d skips. If you cannot finish this trace, choose Give up."
+        )
         super().__init__(message % {"limit": limit})
         self.limit = limit
 
@@ -82,7 +94,7 @@ class SkipNotAllowed(AssignmentError):
 
     def __init__(self) -> None:
         super().__init__(
-            _("Traces of training and screening cannot be skipped. Give up if you cannot finish this one.")
+            _("Training and screening traces cannot be skipped. If you cannot finish this one, choose Give up.")
         )
 
 

@@ -34,7 +34,7 @@ _OWN_OPTION_REVIEW = StepReviewRow(shown="0", chosen=0)
 
 
 class EditStamp(NamedTuple):
-    """The origin of the edit that a target has its value from."""
+    """The origin of the edit that gave a target its current value."""
 
     client: str
     sequence: int
@@ -76,7 +76,8 @@ def edit_wins(new: EditStamp, current: EditStamp | None, own_newest: int) -> boo
 
 
 def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> MergeResult:
-    """Compute what a batch changes. Raises EditRefused for an edit of a step or option that the trace does not have."""
+    """Compute the changes of a batch. Raises EditRefused for an edit of a step or option that the trace does not
+    have."""
     client = batch.client
     in_order = sorted(batch.edits, key=attrgetter("sequence"))
     known = {earlier.sequence for earlier in sheet.history if earlier.client == client}
@@ -97,13 +98,13 @@ def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> Me
 def _find_fault(sheet: AnswerSheet, edit: IncomingEdit) -> tuple[str, str] | None:
     step = sheet.steps.get(edit.step)
     if step is None:
-        return "step", _("the trace has no such step")
+        return "step", _("the trace has no step with this number")
     if edit.option is not None and edit.option >= len(step.options):
         return "option", _("the step has no option %(option)d") % {"option": edit.option + 1}
     if PARTS[edit.kind] == "rating" and not step.is_rateable:
         return "step", _("the step is context and is not rated")
     if edit.kind == RatingEditKind.CHOOSE and not set(edit.text.split()) <= {str(n) for n in range(len(step.options))}:
-        return "text", _("the step does not have the options shown")
+        return "text", _("the options shown do not belong to this step")
     return None
 
 

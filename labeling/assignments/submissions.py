@@ -1,4 +1,4 @@
-"""End the work on an assignment: submit it, which makes its next submission, an immutable revision, or skip it."""
+"""End the work on an assignment: submit it or skip it. Each submit creates an immutable revision."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from django.db import transaction
 
 import rawsql
 from accounts.models import User
+from jobs import wakeups
 from labeling import onboarding, queue
 from labeling.assignments import answer_sheet, corrections, edits, merge
 from labeling.assignments.answer_sheet import (
@@ -17,6 +18,7 @@ from labeling.assignments.answer_sheet import (
     AssignmentFacts,
     EditBatch,
     IncomingEdit,
+    JudgmentRow,
     StepReviewRow,
     validate_batch,
     validate_reason,
@@ -36,8 +38,7 @@ from labeling.assignments.merge import MergeResult
 from labeling.models import Assignment, Judgment, Project, Rater, StepReview, Submission
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
 from labeling.projects import budgets, protocols
-from labeling.quality import gold_monitor
-from labeling.quality.tallies import tally_trace
+from labeling.quality import gold_monitor, settlements
 
 _SUBMIT = rawsql.load_sql(__file__, "submit.sql")
 _SKIP_PREFIX = "skipped: "  # marks the skipped ones among all released assignments
@@ -45,11 +46,12 @@ _EVENT_OF_ENDING = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PRO
 
 
 class SubmitPromise(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page showed when its rater submitted: the version, and the ending that the button named."""
+    """What a page showed when its rater submitted: the version, the ending that the button named, and the ratings."""
 
     seen: int  # the page shows all edits up to this version
     code: str = ""
     number: int | None = None
+    ratings: list[tuple[int, int, int]] | None = None  # step, option and rating; None if the client does not tell
 
 
 def submit(
@@ -69,7 +71,7 @@ def submit(
     """Record the remaining edits and submit the assignment.
 
     - The first submit makes revision 1. A second submit without a correction in between returns the same submission;
-      new edits that come with it are stored as late and not applied.
+      new edits in the message are stored as late and not applied.
     - After a correction was begun, the next submit makes the next revision. `revision` is the one that the client
       means: a delayed message for an earlier revision returns that submission and does not end the correction.
     - An assignment that was released or has lapsed can still be submitted. It counts as scheduled if a slot is free,
@@ -114,7 +116,7 @@ def _submit_unlocked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime
 
 
 def _is_usual_case(facts: AssignmentFacts, options: _SubmitOptions) -> bool:
-    """An active trace that a current member has open, and a message for the current revision."""
+    """Return whether a current member has the active trace open, and the message is for the current revision."""
     is_being_rated = facts.state == AssignmentState.OPENED or facts.is_reopened
     return is_being_rated and not (facts.is_removed or facts.is_withdrawn or _is_outdated(facts, options))
 
@@ -150,14 +152,18 @@ def _is_outdated(facts: AssignmentFacts, options: _SubmitOptions) -> bool:
 def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions) -> AssignmentError | None:
     """Return why the assignment cannot be submitted yet."""
     if merged.lost:
-        return ConflictingEdits(merged.lost)
-    state = protocols.submit_state(sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps())
+        return ConflictingEdits(merged.lost, numbers=sheet.number_steps())
+    protocol, steps = sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps()
+    state = protocols.submit_state(protocol, steps)
     if not (options.ending or state.is_ready):
         return SubmissionIncomplete(state)
     promise = options.promise
-    if promise is None or ((state.code, state.number) == (promise.code, promise.number) and _saw_all(sheet, options)):
+    if promise is None:
         return None
-    return UnseenRatings()
+    is_kept = (state.code, state.number) == (promise.code, promise.number) and (
+        promise.ratings is None or sorted(promise.ratings) == protocols.list_ratings(protocol, steps)
+    )
+    return None if is_kept and _saw_all(sheet, options) else UnseenRatings()
 
 
 def _saw_all(sheet: AnswerSheet, options: _SubmitOptions) -> bool:
@@ -167,7 +173,7 @@ def _saw_all(sheet: AnswerSheet, options: _SubmitOptions) -> bool:
 
 
 def _is_repeat(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions, earlier: Submission) -> bool:
-    """Return whether a submit of a submitted trace confirms just that submission, as a repeated message does."""
+    """Return whether a submit of a submitted trace confirms exactly that submission, as a repeated message does."""
     if options.promise is None:
         return True
     ending = options.ending or protocols.finish_reason_of(options.promise.code)
@@ -215,8 +221,8 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
 
 
 def _late_population(facts: AssignmentFacts, now: dt.datetime) -> Population:
-    """Return how a submission counts whose assignment had ended: it takes its slot back if one is free, and otherwise
-    is extra, as are those of withdrawn traces and removed raters."""
+    """Return the population of a submission whose assignment had ended. It takes a slot again if one is free. Otherwise
+    it is extra, and so are submissions of withdrawn traces and of removed raters."""
     if facts.is_removed or facts.is_withdrawn:
         return Population.EXTRA
     return queue.take_late_slot(assignment_id=facts.assignment, now=now) or Population.EXTRA
@@ -241,12 +247,14 @@ def _insert_submission(
         "is_quality_control": facts.purpose == AssignmentPurpose.GOLD,
         "is_screening": facts.purpose == AssignmentPurpose.SCREENING,
     }
+    # Gold is scored with the work, and not now: the time of the response would tell which trace is gold.
+    is_due = facts.purpose in (AssignmentPurpose.WORK, AssignmentPurpose.GOLD)
     late = {
         "population": late_population,
         # A late submission holds its slot again, if one was free.
         "holds_slot": None if late_population is None else late_population != Population.EXTRA,
     }
-    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **late, "now": now})
+    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **late, "is_due": is_due, "now": now})
     if not rows:
         return None
     submission = Submission(
@@ -257,7 +265,8 @@ def _insert_submission(
 
 
 def _finalize_step_reviews(sheet: AnswerSheet) -> None:
-    """Write into each step review which options were shown and chosen, and delete those after the first error."""
+    """Write into each step review which options were shown and chosen, leave out corrections of steps that are not
+    negative, and delete the reviews after the first error."""
     end = protocols.find_end(sheet.facts.protocol, sheet.protocol_steps())
     kept = {position: review for position, review in sheet.reviews.items() if end is None or position <= end}
     if len(kept) < len(sheet.reviews):
@@ -267,23 +276,27 @@ def _finalize_step_reviews(sheet: AnswerSheet) -> None:
         if final != review:
             row: dict[str, object] = {"assignment": sheet.facts.assignment, "revision": sheet.facts.revision}
             row |= {"step": sheet.steps[position].id, "shown": final.shown, "chosen": final.chosen}
+            row |= {"written_text": final.written_text}
             rawsql.fetch_rows(_UPDATE_STEP_REVIEW, row)
 
 
 _UPDATE_STEP_REVIEW = """
-UPDATE labeling_stepreview SET shown = %(shown)s, chosen = %(chosen)s
+UPDATE labeling_stepreview SET shown = %(shown)s, chosen = %(chosen)s, written_text = %(written_text)s
 WHERE assignment_id = %(assignment)s AND revision = %(revision)s AND step_id = %(step)s"""
 
 
 def _finalize_step_review(sheet: AnswerSheet, position: int, end: int | None) -> StepReviewRow:
-    """A pregenerated path continues with the trace's own option at every step except the first error."""
+    """A pregenerated path continues with the trace's own option at every step except the first error. The text of a
+    corrected step is a draft, which the page does not show, unless the step is negative."""
     review, step = sheet.reviews[position], sheet.steps[position]
     if not (sheet.is_pregenerated and step.is_rateable and step.options):
         return review
     has_alternatives = any((position, option) in sheet.judgments for option in range(1, len(step.options)))
     own_only = position != end and not has_alternatives and review.shown in (None, "0")
     shown = "0" if own_only else " ".join(str(option) for option in range(len(step.options)))
-    return review._replace(shown=shown, chosen=None if position == end else 0)
+    is_negative = sheet.judgments.get((position, 0), JudgmentRow()).rating == protocols.NEGATIVE
+    written = review.written_text if is_negative else None
+    return review._replace(shown=shown, chosen=None if position == end else 0, written_text=written)
 
 
 def _delete_after_first_error(sheet: AnswerSheet, end: int | None) -> None:
@@ -295,13 +308,13 @@ def _delete_after_first_error(sheet: AnswerSheet, end: int | None) -> None:
 
 
 def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetime) -> None:
-    """Score gold, count work, and advance the onboarding. A consensus is computed in the background."""
-    if facts.purpose == AssignmentPurpose.WORK:
-        tally_trace(trace_id=facts.trace, now=now)
-    elif facts.purpose in gold_monitor.GOLD_USE_OF_PURPOSE:
-        gold_monitor.record_gold_answer(assignment_id=facts.assignment, now=now)
+    """Score training and screening, and advance the onboarding. Work and hidden gold wait for the background: see
+    `labeling.quality.new_submissions`."""
     if facts.purpose in (AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING):
+        gold_monitor.record_gold_answer(assignment_id=facts.assignment, now=now)
         onboarding.handle_submission(assignment_id=facts.assignment, by=by, now=now)
+    else:
+        wakeups.request_task(settlements.REFRESH_TASK)
 
 
 def skip_trace(

@@ -5,9 +5,10 @@
 --   assignment, state, version, revision, submitted_revision, is_reopened   the expected assignment
 --   now, finish_reason, finish_note, total_ms, is_quality_control, is_screening   the submission
 --   population, holds_slot   how a late submission counts; NULL leaves both unchanged
+--   is_due   whether the submission is counted or scored in the background
 --
--- The assignment is locked only if it is as expected, and its trace with it: the later of two submits of one trace counts
--- both.
+-- The assignment is locked only if it is as expected, and its trace with it, so that submissions of a trace cannot change
+-- while it is counted or settled.
 WITH mine AS MATERIALIZED (
   SELECT a.id, a.project_id, a.revision FROM labeling_assignment a JOIN labeling_trace t ON t.id = a.trace_id
   WHERE a.id = %(assignment)s AND a.state = %(state)s AND a.version = %(version)s AND a.revision = %(revision)s
@@ -25,6 +26,7 @@ new_submission AS (
 UPDATE labeling_assignment AS a SET state = 'submitted', submitted_at = COALESCE(a.submitted_at, %(now)s::timestamptz),
   finish_reason = %(finish_reason)s::varchar, submitted_revision = a.revision, reopened_at = NULL,
   version = a.version + 1, population = COALESCE(%(population)s, a.population),
-  holds_slot = COALESCE(%(holds_slot)s, a.holds_slot)
+  holds_slot = COALESCE(%(holds_slot)s, a.holds_slot),
+  due_at = CASE WHEN %(is_due)s::boolean THEN %(now)s::timestamptz END
 FROM mine, new_submission n WHERE a.id = mine.id RETURNING n.id, EXISTS (
   SELECT 1 FROM labeling_projectbudget b WHERE b.project_id = a.project_id)

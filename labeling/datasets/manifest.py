@@ -34,8 +34,8 @@ from labeling.models import Manifest, Project
 
 CHUNK = 500
 READERS = 3
-# Every lookup uses an index, and ranges are read in its order. Without these settings, a freshly filled table without
-# statistics is scanned as a whole for each chunk.
+# These settings make every lookup use an index, and read ranges in the order of the index. Without them, PostgreSQL
+# would scan a freshly filled table without statistics completely for each chunk.
 _PLANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan", "jit")
 _INDEX_PLAN_SETTINGS = "; ".join(f"SET {name} = off" for name in _PLANS)
 
@@ -248,6 +248,7 @@ class _Step(NamedTuple):
     position: int
     kind: str
     is_rateable: bool
+    agent: str
     option_ids: list[int]
     texts: list[str]
 
@@ -280,8 +281,8 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts]) -> dict[int, Expor
 def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
     """Return the steps of each row by id."""
     steps: dict[int, dict[int, _Step]] = defaultdict(dict)
-    for position, step, step_position, kind, is_rateable, option, text in rawsql.fetch_rows(_STEPS, parameters):
-        own = steps[position].setdefault(step, _Step(step_position, kind, is_rateable, [], []))
+    for position, step, place, kind, is_rateable, agent, option, text in rawsql.fetch_rows(_STEPS, parameters):
+        own = steps[position].setdefault(step, _Step(place, kind, is_rateable, agent, [], []))
         if option is not None:
             own.option_ids.append(option)
             own.texts.append(text)
@@ -289,12 +290,12 @@ def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
 
 
 def _build_own_steps(steps: Mapping[int, _Step], n: int) -> list[StepRecord]:
-    """Return the trace's own steps. A file may have ratings of steps after its end, which are only in the turns."""
+    """Return the trace's own steps. A file may rate steps after the end of the trace; those are only in the turns."""
     records = [StepRecord([]) for _ in range(n)]
     for step in steps.values():
         if step.position < n:
             options = [OptionRecord(text) for text in step.texts]
-            records[step.position] = StepRecord(options, step.kind, step.is_rateable)
+            records[step.position] = StepRecord(options, step.kind, step.is_rateable, agent=step.agent)
     return records
 
 

@@ -30,8 +30,9 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     purposes: list[str] | None = None
     populations: list[str] | None = None
     origins: list[str] | None = None
+    # In a consensus, these two leave out the traces on which others, or these, voted.
     labelers: list[str | None] | None = None
-    without_labelers: list[str] | None = None  # of a consensus: leaves out traces on which they voted
+    without_labelers: list[str] | None = None
     set_aside: Inclusion = "out"  # submissions that a lead has set aside
     rater_kinds: list[str] | None = None
     domains: list[str] | None = None
@@ -88,7 +89,7 @@ def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreS
 
 
 def annotate_exclusion_reason(rows: QuerySet[Any], rules: Sequence[ExclusionRule]) -> QuerySet[Any]:
-    """Annotate each row with `reason`: that of the first rule that applies, or null."""
+    """Annotate each row with `reason`: the code of the first rule that applies, or null."""
     whens = [When(condition, then=Value(reason)) for reason, condition in rules]
     output = models.CharField(null=True)
     annotated: QuerySet[Any] = rows.annotate(
@@ -98,14 +99,17 @@ def annotate_exclusion_reason(rows: QuerySet[Any], rules: Sequence[ExclusionRule
 
 
 def choice_rules(filters: ManifestFilters) -> list[ExclusionRule]:
-    """Return the rules for what the filters leave out by a person's choice, so that it is counted with its reason."""
+    """Return the exclusion rules for what a person chose to leave out, so that these rows are counted by reason."""
     rules: list[ExclusionRule] = []
     prefix = trace_prefix(filters)
     if filters.unit == "submissions" and filters.set_aside == "out":
         rules.append(("set_aside", Q(assignment__set_aside__isnull=False)))
-    if filters.without_labelers and filters.is_consensus:
+    if filters.is_consensus and (filters.without_labelers or filters.labelers is not None):
         votes = FirstErrorReport.objects.filter(trace=OuterRef(f"{prefix}pk"), assignment__set_aside=None)
-        rules.append(("rater", Exists(votes.filter(rater__labeler__in=filters.without_labelers))))
+        is_left_out = Q(rater__labeler__in=filters.without_labelers or ())
+        if filters.labelers is not None:
+            is_left_out |= ~_is_among("rater__labeler", filters.labelers)
+        rules.append(("rater", Exists(votes.filter(is_left_out))))
     elif filters.without_labelers and filters.unit == "submissions":
         rules.append(("rater", Q(assignment__rater__labeler__in=filters.without_labelers)))
     return rules
@@ -137,7 +141,7 @@ def _select_submissions(project: Project, filters: ManifestFilters) -> QuerySet[
     if filters.guideline_from is not None:
         latest = latest.filter(assignment__guideline__version__gte=filters.guideline_from)
     if filters.generations is not None:
-        # Submissions made on the platform have no generation of their own: it is that of the lane.
+        # Submissions made on the platform have no generation of their own: their lane has it.
         latest = latest.annotate(
             round=Coalesce("generation", "assignment__lane__generation", output_field=models.IntegerField())
         )

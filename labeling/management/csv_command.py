@@ -14,8 +14,6 @@ from stats import ratings_file
 from stats.arrays import Ints
 from stats.ratings_file import CrowdRatings, InvalidLabel, InvalidRatingsFile, InvalidScale, RatingScale
 
-EXIT_BROKEN_PIPE = 141  # the exit code shells use when the reader closed the pipe
-
 
 class CsvCommand(BaseCommand):
     """Compute a result and print it, always in UTF-8. A bad file, and output that cannot be written, are reported."""
@@ -27,10 +25,12 @@ class CsvCommand(BaseCommand):
             "--csv",
             required=True,
             metavar="FILE",
-            help="CSV with the columns task, worker, label; - reads standard input",
+            help="CSV file with the columns task, worker, label; use - for standard input",
         )
         parser.add_argument(
-            "--values", metavar="A,B,C", help="all values of the scale in order (default: those in the file)"
+            "--values",
+            metavar="A,B,C",
+            help="all values of the rating scale, in order (default: the values in the file)",
         )
 
         parser.add_argument(
@@ -93,18 +93,17 @@ def parse_scale(ratings: CrowdRatings, values: str | None) -> tuple[RatingScale,
 def _print_safely(out: OutputWrapper) -> Iterator[None]:
     """Write to `out` inside this block. A closed pipe (`| head`) ends the command; other failures are reported."""
     if sys.stdout is None:
-        raise CommandError("cannot print: standard output is closed")
+        raise CommandError("cannot write the result: standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     try:
         yield
         out.flush()
     except BrokenPipeError:
-        _discard_stdout()
-        sys.exit(EXIT_BROKEN_PIPE)
+        raise  # `manage.py` ends the command
     except OSError as error:
         _discard_stdout()
-        raise CommandError(f"cannot print: {error.strerror}") from None
+        raise CommandError(f"cannot write the result: {error.strerror}") from None
 
 
 def _discard_stdout() -> None:

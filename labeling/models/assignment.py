@@ -40,7 +40,7 @@ class Population(models.TextChoices):
     """Which statistics include a submission. The headline includes only scheduled ones."""
 
     SCHEDULED = "scheduled", _("scheduled")
-    OPINION = "opinion", _("further label")  # requested because raters disagreed
+    OPINION = "opinion", _("additional label")  # requested because raters disagreed
     CHOSEN = "chosen", _("chosen by a person")
     EXTRA = "extra", _("extra")  # submitted late without a free slot
 
@@ -57,53 +57,58 @@ OPEN_STATES = (AssignmentState.HELD, AssignmentState.OPENED)
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def open(self) -> "AssignmentQuerySet":
-        """Those assigned to a rater now: held or opened."""
+        """Return the assignments that raters have now: held or opened."""
         return self.filter(state__in=OPEN_STATES)
 
     def opened(self) -> "AssignmentQuerySet":
         return self.filter(state=AssignmentState.OPENED)
 
     def held(self) -> "AssignmentQuerySet":
-        """Those that were prefetched and not opened yet."""
+        """Return the assignments that were prefetched and not opened yet."""
         return self.filter(state=AssignmentState.HELD)
 
     def submitted(self) -> "AssignmentQuerySet":
         return self.filter(state=AssignmentState.SUBMITTED)
 
     def counted(self) -> "AssignmentQuerySet":
-        """Those submitted, without those that a lead has set aside."""
+        """Return the submitted assignments that no lead has set aside."""
         return self.submitted().filter(set_aside=None)
 
 
 class Assignment(models.Model):
-    """One trace, assigned to one rater for one purpose."""
+    """One trace, assigned to one rater for one purpose.
+
+    PostgreSQL parses every check of a table for each statement that writes to it, a tenth of the work of a claim. So
+    the columns that checks compare are `text`, which needs no conversion, and counters have no check of their own.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="assignments", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lane = models.ForeignKey(Lane, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
-    lane_key = models.BigIntegerField(null=True, blank=True)  # of its queue entry: the rater continues below it
+    lane_key = models.BigIntegerField(null=True, blank=True)  # the key of its queue entry: the rater continues below it
     draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     purpose = models.CharField(max_length=12, choices=AssignmentPurpose, default=AssignmentPurpose.WORK)
-    attempt = models.PositiveIntegerField(default=1)
-    origin = models.CharField(max_length=8, choices=AssignmentOrigin, default=AssignmentOrigin.HERE)
+    attempt = models.IntegerField(default=1)
+    origin = models.TextField(choices=AssignmentOrigin, default=AssignmentOrigin.HERE)
     population = models.CharField(max_length=10, choices=Population, default=Population.SCHEDULED)
-    state = models.CharField(max_length=10, choices=AssignmentState)
+    state = models.TextField(choices=AssignmentState)
     holds_slot = models.BooleanField(default=False)
 
     held_at = models.DateTimeField(null=True, blank=True)
+    first_held_at = models.DateTimeField(null=True, blank=True)  # earlier, if a trace that was only held is held again
     opened_at = models.DateTimeField(null=True, blank=True)
     lease_ends_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     reopened_at = models.DateTimeField(
         null=True, blank=True
-    )  # since then it is being corrected; the last submission counts
+    )  # when the current correction began; the last submission counts
     ended_at = models.DateTimeField(null=True, blank=True)  # released or lapsed
     ended_reason = models.CharField(max_length=300, blank=True)
     # The rater had it open when it ended, and has not acknowledged the notice yet.
     is_end_news = models.BooleanField(default=False, db_default=False)
     finish_reason = models.CharField(max_length=32, null=True, blank=True)
-    # A lead decided that the submission does not count. It keeps its slot until the trace needs another label.
+    # The decision of a lead that the submission does not count. It keeps its slot until the trace needs another label.
     set_aside = models.ForeignKey(
         SetAside, null=True, blank=True, on_delete=models.PROTECT, related_name="assignments", db_index=False
     )
@@ -114,9 +119,11 @@ class Assignment(models.Model):
     saw_final_verdict = models.BooleanField(null=True, blank=True)
     is_assisted = models.BooleanField(default=False)  # saw the scores of a PRM before rating
 
-    revision = models.PositiveSmallIntegerField(default=1)  # the one that the rater edits
+    # Since when a submission waits to be counted or scored in the background; null when that is done.
+    due_at = models.DateTimeField(null=True, blank=True)
+    revision = models.SmallIntegerField(default=1)  # the one that the rater edits
     submitted_revision = models.PositiveSmallIntegerField(default=0)  # the one that counts; 0 for none
-    version = models.PositiveIntegerField(default=0)  # grows by one with each batch of edits
+    version = models.IntegerField(default=0)  # grows by one with each batch of edits
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -167,7 +174,7 @@ class Assignment(models.Model):
                 condition=Q(state__in=["held", "opened"]),
                 name="assignment_by_lease",
             ),
-            # The newest of each lane: whether it is held, and the position of its rater.
+            # For the newest assignment of each lane: whether it is held, and the position of its rater.
             models.Index(fields=["rater", "lane", "-held_at", "-id"], name="assignment_newest"),
             models.Index(fields=["project"], condition=Q(reopened_at__isnull=False), name="assignment_reopened"),
             models.Index(
@@ -181,6 +188,7 @@ class Assignment(models.Model):
             models.Index(
                 fields=["set_aside", "trace"], condition=Q(set_aside__isnull=False), name="assignment_set_aside"
             ),
+            models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="assignment_due"),
         ]
 
     def __str__(self) -> str:
@@ -201,7 +209,7 @@ class Submission(models.Model):
     is_quality_control = models.BooleanField(null=True, blank=True)
     is_screening = models.BooleanField(null=True, blank=True)
 
-    # Imported ones: the file, its record, and the record's bytes if the columns cannot reproduce them.
+    # Of imported submissions: the file, its record, and the record's bytes if the columns cannot reproduce them.
     source = models.ForeignKey(Source, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     record_digest = models.CharField(max_length=64, null=True, blank=True)
     record_occurrence = models.PositiveIntegerField(null=True, blank=True)
@@ -329,7 +337,7 @@ class CorrectionRequest(models.Model):
     """A request to the rater of a submission to review it again. The rater corrects it or leaves it unchanged."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="correction_requests")
-    revision = models.PositiveSmallIntegerField()  # that the request is about
+    revision = models.PositiveSmallIntegerField()  # the revision that the request is about
     note = models.TextField()
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()

@@ -30,21 +30,23 @@ class AgreementTally(models.Model):
     step_kind = models.CharField(max_length=12, choices=StepKind)
     is_alternative = models.BooleanField(default=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies", db_index=False)
-    problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="+", db_index=False)
+    # Problems and assignments that an undo removes must be found here without reading all rows.
+    problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="+")
     generation = models.PositiveIntegerField(default=0)  # the batch that drew it; 0 for none
-    first = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="+", db_index=False)
-    second = models.ForeignKey(Assignment, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    first = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="+")
+    second = models.ForeignKey(Assignment, null=True, on_delete=models.PROTECT, related_name="+")
     first_rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+", db_index=False)
     second_rater = models.ForeignKey(Rater, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     guideline = models.ForeignKey(Guideline, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     has_two_guidelines = models.BooleanField(default=False)
-    # The first error of each, counted in rateable steps; their number for none, or where a report was cut off.
+    # The first error of each submission, counted in rateable steps; `n_steps` if it found none, or the place where it
+    # was cut off.
     n_steps = models.PositiveIntegerField()
     first_end = models.PositiveIntegerField()
     second_end = models.PositiveIntegerField(null=True, blank=True)
     is_first_censored = models.BooleanField()
     is_second_censored = models.BooleanField(null=True, blank=True)
-    # The kind of the step with the first error of each; blank for none.
+    # The kind of the step with the first error of each submission; blank for none.
     first_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
     second_kind = models.CharField(max_length=12, choices=StepKind, blank=True)
 
@@ -87,7 +89,7 @@ class FirstErrorReport(models.Model):
     first_error = models.PositiveIntegerField(null=True, blank=True)  # a step's position
     n_passed = models.PositiveIntegerField()  # rateable steps rated before it, or at all
     is_censored = models.BooleanField()  # cut off without an error: the rest is unknown
-    has_bad_problem = models.BooleanField(default=False)  # reported the problem as bad
+    has_bad_problem = models.BooleanField(default=False)  # the rater reported the problem as bad
 
     class Meta:
         indexes: ClassVar = [
@@ -101,7 +103,7 @@ class FirstErrorReport(models.Model):
 
 class SettlementState(models.TextChoices):
     READING = "reading", _("being labeled")
-    ASKED = "asked", _("further label requested")
+    ASKED = "asked", _("additional label requested")
     SETTLED = "settled", _("settled by annotators")
     CONTESTED = "contested", _("contested")
     DECIDED = "decided", _("decided by a person")
@@ -116,8 +118,8 @@ class Settlement(models.Model):
     state = models.CharField(max_length=10, choices=SettlementState, default=SettlementState.READING)
     reason = models.CharField(max_length=40, blank=True)  # a key of `settlements.RESOLUTION_REASONS`
     n_readings = models.PositiveSmallIntegerField(default=0)
-    n_votes = models.PositiveSmallIntegerField(default=0)  # submissions that name the first error, or none
-    # The earliest step with different votes. Adjudication starts there.
+    n_votes = models.PositiveSmallIntegerField(default=0)  # submissions that name a first error or "no error"
+    # The earliest step on which the votes differ. Adjudication starts there.
     differs_at = models.PositiveIntegerField(null=True, blank=True)
     consensus_revision = models.PositiveIntegerField(default=0)  # 0 without a consensus
     changed_at = models.DateTimeField()
@@ -155,7 +157,7 @@ class SettlementDay(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settlement_days", db_index=False)
     state = models.CharField(max_length=10, choices=SettlementState)
     day = models.DateField()
-    # Incremented and decremented: an error can make them negative until the next recount.
+    # These counts are incremented and decremented, so an error can make them negative until the next recount.
     traces = models.BigIntegerField()
     steps = models.BigIntegerField()  # up to and including the first error
 
@@ -169,14 +171,15 @@ class SettlementDay(models.Model):
 
 
 class ReportCount(models.Model):
-    """Totals of the reports of one rater, and of their comparison with the consensus. Updated like settlement days."""
+    """Totals of one rater's reports, and of the comparison of these reports with the consensus. Updated in the same way
+    as settlement days."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="report_counts", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.CASCADE, related_name="+", db_index=False)
     readings = models.BigIntegerField()
     steps = models.BigIntegerField()
-    # Reports of resolved traces compared with the decision of a person or with the votes of the other raters, without
-    # those that were cut off; and their results.
+    # The reports that were compared with a person's decision or with the votes of the other raters, and the results.
+    # Only reports on resolved traces that were not cut off are compared.
     compared = models.BigIntegerField()
     same = models.BigIntegerField()
     missed = models.BigIntegerField()
@@ -191,15 +194,15 @@ class ReportCount(models.Model):
 
 
 class FitBasis(models.TextChoices):
-    """Whose submissions a model was fitted to."""
+    """The kind of raters whose submissions a model was fitted to."""
 
     BLIND = "blind", _("people who saw no score")
     ASSISTED = "assisted", _("also machines, and people who saw scores")
 
 
 MIN_CHECKED_GOLD = 30  # gold traces
-MIN_COMPARED_GOLD = 30  # gold traces that votes settle
-_MAX_OVERCONFIDENCE = 1.64  # standard deviations: the 5 % that a calibrated model exceeds
+MIN_COMPARED_GOLD = 30  # for the comparison: gold traces that votes settle
+_MAX_OVERCONFIDENCE = 1.64  # standard deviations, which a calibrated model exceeds in 5 % of cases
 
 
 class RaterModelFit(models.Model):
@@ -215,14 +218,14 @@ class RaterModelFit(models.Model):
     made_at = models.DateTimeField()
     n_traces = models.PositiveIntegerField()
     n_readings = models.PositiveIntegerField()
-    # [false alarm, detection, late detection] of each rater by id, and of all others under "others". A negative id is a
-    # rater who saw scores: blind and assisted, one person counts as two raters.
+    # The rates [false alarm, detection, late detection] of each rater by id, and of all others under "others". A
+    # negative id is a rater who saw scores: one person counts as two raters, a blind one and an assisted one.
     rates = models.JSONField()
     hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
 
     n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters labeled
-    # Hidden gold traces with any label: how many; on how many of them the most likely place was right; and how many the
-    # probabilities promised, with what standard deviation.
+    # Hidden gold traces with any label: their number; on how many the most likely place was right; and how many right
+    # ones the probabilities promised, with the standard deviation of that number.
     n_checked = models.PositiveIntegerField(default=0)
     checked_right = models.PositiveIntegerField(default=0)
     checked_expected = models.FloatField(default=0.0)
@@ -233,13 +236,15 @@ class RaterModelFit(models.Model):
     votes_right = models.PositiveIntegerField(default=0)
     model_right = models.PositiveIntegerField(default=0)
     temperature = models.FloatField(default=1.0)
-    temperature_reason = models.CharField(max_length=100, blank=True)  # why it is 1
-    # The mean gap between probability and the share that is right, on gold, before and after the temperature.
+    temperature_reason = models.CharField(max_length=100, blank=True)  # why the temperature is 1
+    # The mean gap on gold between the probability and the share of right places, before and after the temperature is
+    # applied.
     gap_before = models.FloatField(null=True, blank=True)
     gap_after = models.FloatField(null=True, blank=True)
-    # Accept from this probability on; how much gold had it, and a lower bound of the share that was right.
+    # The lowest accepted probability, the number of gold traces that reach it, and a lower bound of the share of right
+    # ones among them.
     threshold = models.FloatField(null=True, blank=True)
-    threshold_reason = models.CharField(max_length=100, blank=True)  # why it is null
+    threshold_reason = models.CharField(max_length=100, blank=True)  # why the threshold is null
     n_accepted = models.PositiveIntegerField(default=0)
     lower_bound = models.FloatField(null=True, blank=True)
 

@@ -22,7 +22,7 @@ class GoldUse(models.TextChoices):
 
 class GoldQuerySet(models.QuerySet["Gold"]):
     def active(self) -> "GoldQuerySet":
-        """Gold that is not retired."""
+        """Return the gold that is not retired."""
         return self.filter(retired_at=None)
 
 
@@ -86,7 +86,7 @@ class GoldAnswer(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="gold_answers", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="gold_answers", db_index=False)
     use = models.CharField(max_length=10, choices=GoldUse)
-    attempt = models.PositiveIntegerField(default=1)  # of the screening
+    attempt = models.PositiveIntegerField(default=1)  # the number of the screening attempt
     # The position of the rater's first error; null for none, or if the rater gave up.
     first_error = models.PositiveIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=8, choices=GoldVerdict)

@@ -35,7 +35,7 @@ class ManifestRow(models.Model):
     submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="+")
     consensus_revision = models.PositiveIntegerField(null=True, blank=True)
     score_version = models.CharField(max_length=200, blank=True)  # the PRM whose scores are used
-    is_contested = models.BooleanField(null=True)  # at that time; null if the trace was unresolved
+    is_contested = models.BooleanField(null=True)  # whether it was contested at that time; null if unresolved
 
     class Meta:
         constraints: ClassVar = [

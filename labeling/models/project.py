@@ -65,11 +65,12 @@ class Project(models.Model):
     gold_bar = models.FloatField(null=True, blank=True)
     # Pause raters whose work is worthless by overwhelming evidence, before there is a gold threshold.
     uses_protection = models.BooleanField(default=True)
-    # Settle by probability (90 % right) as soon as hidden gold shows the threshold for it.
+    # Settle traces by probability, so that 90 % are right, as soon as hidden gold determines the threshold for it.
     uses_probability = models.BooleanField(default=False)
     screening_attempts = models.PositiveSmallIntegerField(default=1)
 
-    # What raters see and must enter. The assignment records what they could see when it was opened.
+    # The parts of a trace that raters see, and the fields that they must fill in. The assignment records what they
+    # could see when it was opened.
     shows_reference_answer = models.BooleanField(default=False)
     shows_final_verdict = models.BooleanField(default=False)
     reveals_one_step_at_a_time = models.BooleanField(default=False)
@@ -91,19 +92,27 @@ class Project(models.Model):
     worker_parameter = models.CharField(max_length=40, default="PROLIFIC_PID")
     study_parameter = models.CharField(max_length=40, default="STUDY_ID")
     session_parameter = models.CharField(max_length=40, default="SESSION_ID")
+    # If it is named, the link must have this parameter with a signature of the IDs (`people.crowd_workers`).
+    signature_parameter = models.CharField(max_length=40, blank=True)
+    completion_traces = models.PositiveIntegerField(default=1)  # the traces to submit; given-up ones do not count
     completion_url = models.URLField(max_length=500, blank=True)
     completion_code = models.CharField(max_length=100, blank=True)
     screened_out_url = models.URLField(max_length=500, blank=True)
     screened_out_code = models.CharField(max_length=100, blank=True)
+    no_consent_url = models.URLField(max_length=500, blank=True)
+    no_consent_code = models.CharField(max_length=100, blank=True)
+    failed_checks_url = models.URLField(max_length=500, blank=True)
+    failed_checks_code = models.CharField(max_length=100, blank=True)
 
     # The pay for an hour of active time. Null: pay and cost are not shown.
     pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
-    # Earlier rates, in order: [first day (UTC) with the next rate, rate]. Work keeps the rate of its day.
+    # Earlier rates in order, each as [first day (UTC) with the next rate, rate]. Work is paid at the rate of its day.
     past_pay_rates = models.JSONField(default=list, blank=True)
 
     class Meta:
         constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(completion_traces__gte=1), name="a_study_asks_for_work"),
             models.CheckConstraint(condition=Q(open_limit__gte=1), name="a_rater_may_have_a_trace"),
             models.CheckConstraint(
                 condition=Q(traces_per_day=None) | Q(traces_per_day__gte=1), name="a_rater_may_have_a_trace_a_day"
@@ -142,8 +151,8 @@ class Project(models.Model):
 
 
 class ProjectBudget(models.Model):
-    """The cap on the pay of a project, with what is spent. No row: no cap. Narrow, because every submission of such a
-    project updates it. Owned by `labeling.projects.budgets`."""
+    """The cap on the pay of a project, with the amount spent. Without a row there is no cap. The table is narrow,
+    because every submission of such a project updates its row. Owned by `labeling.projects.budgets`."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="budget")
     amount = models.DecimalField(max_digits=12, decimal_places=2)

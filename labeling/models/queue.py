@@ -17,7 +17,7 @@ class SamplingSource(models.TextChoices):
     GOLD = "gold", _("gold")
     CHOSEN = "chosen", _("chosen by a person")
     TOP_UP = "top_up", _("top-up")  # returned slots
-    OPINION = "opinion", _("further label")  # slots added because raters disagreed
+    OPINION = "opinion", _("additional label")  # slots added because raters disagreed
     RESERVE = "reserve", _("held-out")
     UNIFORM = "uniform", _("uniform")
     POLICY = "policy", _("policy")
@@ -25,7 +25,7 @@ class SamplingSource(models.TextChoices):
 
 class RaterGroupQuerySet(models.QuerySet["RaterGroup"]):
     def named(self) -> "RaterGroupQuerySet":
-        """Those that a lead made and has not deleted."""
+        """Return the groups that a lead made and has not deleted."""
         return self.filter(person=None, deleted_at=None)
 
 
@@ -60,7 +60,8 @@ class RaterGroup(models.Model):
 
 
 class SteeringRule(models.Model):
-    """Put a sample of new traces first: filter, share, and for whom. Owned by `labeling.traces.steering_rules`."""
+    """A rule that puts a sample of new traces first: a filter, a share, and the raters who get the traces. Owned by
+    `labeling.traces.steering_rules`."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="steering_rules")
     domain = models.CharField(max_length=100, blank=True)  # empty: any
@@ -81,12 +82,12 @@ class SteeringRule(models.Model):
 
 class LaneQuerySet(models.QuerySet["Lane"]):
     def open(self) -> "LaneQuerySet":
-        """Those that are served. An open lane may be empty."""
+        """Return the lanes that are served. An open lane may be empty."""
         return self.filter(closed_at=None)
 
 
 class Lane(models.Model):
-    """One sampling source of one generation. Raters read a lane downwards; a closed lane is not served."""
+    """One sampling source of one generation. Raters read a lane downward; a closed lane is not served."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="lanes")
     arm = models.CharField(max_length=10, choices=SamplingSource)
@@ -123,7 +124,7 @@ class TraceDraw(models.Model):
     arm = models.CharField(max_length=10, choices=SamplingSource)
     q = models.FloatField()
     score = models.FloatField(null=True, blank=True)
-    prm = models.CharField(max_length=200, blank=True)  # a text: labeling does not depend on the PRM registry
+    prm = models.CharField(max_length=200, blank=True)  # a text, because labeling does not depend on the PRM registry
     pool_size = models.PositiveIntegerField()
     n_left = models.PositiveIntegerField()
     drawn_at = models.DateTimeField()
@@ -144,7 +145,7 @@ class TraceDraw(models.Model):
 
 class QueueEntryQuerySet(models.QuerySet["QueueEntry"]):
     def open(self) -> "QueueEntryQuerySet":
-        """Those with slots left."""
+        """Return the entries with slots left."""
         return self.filter(is_open=True)
 
 
@@ -155,9 +156,10 @@ class QueueEntry(models.Model):
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="queue_entries", db_index=False)
     draw = models.ForeignKey(TraceDraw, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     key = models.BigIntegerField()  # the highest is served first
-    slots = models.SmallIntegerField()  # given here, without returned slots
+    slots = models.SmallIntegerField()  # slots given in this lane, without returned ones
     slots_left = models.SmallIntegerField()
-    # The index uses this column, not the count, so 3 -> 2 -> 1 changes no index and stays on its page.
+    # The index uses this column instead of the count. So a change from 3 to 2 or 1 slots changes no index, and the row
+    # stays on its page.
     is_open = models.GeneratedField(
         expression=ExpressionWrapper(Q(slots_left__gt=0), models.BooleanField()),
         output_field=models.BooleanField(),
@@ -198,7 +200,7 @@ class LaneCursor(models.Model):
 
 
 class AddedSlot(models.Model):
-    """A slot for a further label. The row prevents that a round adds two."""
+    """A slot for an additional label. The row prevents a round from adding two."""
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="added_slots", db_index=False)
     round = models.PositiveSmallIntegerField()

@@ -32,11 +32,11 @@ class RaterStage(models.TextChoices):
 
 class RaterQuerySet(models.QuerySet["Rater"]):
     def active(self) -> "RaterQuerySet":
-        """Those who have not been removed from their project. They may be paused."""
+        """Return the raters who have not been removed from their project. They may be paused."""
         return self.filter(removed_at=None)
 
     def members(self) -> "RaterQuerySet":
-        """People of the project, not labelers of a file or machines."""
+        """Return the people of the project, without machines and imported labelers."""
         return self.filter(kind=RaterKind.MEMBER)
 
 
@@ -48,8 +48,8 @@ class Rater(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="raters"
     )
-    # A random pseudonym, or the name of an imported labeler in its file. Datasets have it if it is a pseudonym, and
-    # otherwise `pseudonym`, unless a lead chose names.
+    # A random pseudonym, or the name of an imported labeler in its file. If it is a pseudonym, datasets contain it.
+    # Otherwise they contain `pseudonym`, unless a lead chose to export names.
     labeler = models.CharField(max_length=100, null=True, blank=True)
     pseudonym = models.UUIDField(default=uuid.uuid4, editable=False)
     machine = models.CharField(max_length=200, blank=True)  # "judge gpt-x, prompt 3", "monte carlo, 16 rollouts"
@@ -64,11 +64,13 @@ class Rater(models.Model):
         ConsentText, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     paused_at = models.DateTimeField(null=True, blank=True)
-    is_paused_by_check = models.BooleanField(default=False)  # not by a person
+    is_paused_by_check = models.BooleanField(default=False)  # paused by a check, not by a person
     paused_reason = models.CharField(max_length=300, blank=True)  # shown to the rater
     paused_note = models.CharField(max_length=300, blank=True)  # shown only to leads
-    watched_since_at = models.DateTimeField(null=True, blank=True)  # earlier gold does not count
-    proven_at = models.DateTimeField(null=True, blank=True)  # trusted since then: gets less gold
+    # The pause that a check has decided on, until it takes effect: see `labeling.raters.schedule_pause`.
+    pending_pause = models.JSONField(null=True, blank=True)
+    watched_since_at = models.DateTimeField(null=True, blank=True)  # gold answers before this time do not count
+    proven_at = models.DateTimeField(null=True, blank=True)  # when the rater became trusted, and so gets less gold
     removed_at = models.DateTimeField(null=True, blank=True)
     added_at = models.DateTimeField()
 

@@ -12,7 +12,8 @@ from labeling.models.trace import Trace
 
 
 class SetAside(models.Model):
-    """A decision that submissions of one rater do not count: those of a time, or one. Never deleted; it can be undone.
+    """A decision that submissions of one rater do not count: those in a period of time, or a single one. The row is
+    never deleted, but the decision can be undone.
 
     A job marks the submissions: see `Assignment.set_aside`.
     """
@@ -20,7 +21,7 @@ class SetAside(models.Model):
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="set_asides", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="set_asides")
     assignment = models.ForeignKey(  # null for all submissions of the time
-        "labeling.Assignment", null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        "labeling.Assignment", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     # Times of submission, both inclusive. A null `since_at` includes imported submissions without a time.
     since_at = models.DateTimeField(null=True, blank=True)
@@ -48,13 +49,17 @@ class SetAside(models.Model):
 
 
 class EarlierSettlement(models.Model):
-    """The settlement of a trace before any of its labels were set aside. The row exists while some are."""
+    """The settlement of a trace before any of its labels were set aside. The row exists while some are set aside."""
 
     trace = models.OneToOneField(Trace, primary_key=True, on_delete=models.CASCADE, related_name="earlier_settlement")
     state = models.CharField(max_length=10)
     reason = models.CharField(max_length=40, blank=True)
+    n_readings = models.PositiveSmallIntegerField()
+    n_votes = models.PositiveSmallIntegerField()
+    differs_at = models.PositiveIntegerField(null=True, blank=True)
     consensus_revision = models.PositiveIntegerField()
     changed_at = models.DateTimeField()
+    n_slots = models.PositiveIntegerField()  # labels that were scheduled from the start
     saved_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -21,11 +21,11 @@ class SourcePurpose(models.TextChoices):
 class ImportedLabelKind(models.TextChoices):
     """The kind of ratings in a file, as chosen by the person who imports it."""
 
-    JUDGMENTS = "judgments", _("ratings of the labelers named in the file")
+    JUDGMENTS = "judgments", _("ratings by the labelers named in the file")
     GOLD = "gold", _("gold: known answers")
-    HUMAN = "human", _("ratings of people, under one name")
-    MONTE_CARLO = "monte_carlo", _("Monte Carlo rollouts, under one name")
-    JUDGE = "judge", _("a model as judge, under one name")
+    HUMAN = "human", _("ratings by people, stored under one name")
+    MONTE_CARLO = "monte_carlo", _("Monte Carlo rollouts, stored under one name")
+    JUDGE = "judge", _("ratings by a judge model, stored under one name")
     NONE = "none", _("ignored")
 
 
@@ -40,7 +40,7 @@ class Source(models.Model):
     statement = models.TextField(blank=True)  # a description of the origin of the file
     purpose = models.CharField(max_length=10, choices=SourcePurpose, default=SourcePurpose.RATE)
     labels_are = models.CharField(max_length=12, choices=ImportedLabelKind, default=ImportedLabelKind.JUDGMENTS)
-    labels_by = models.CharField(max_length=160, blank=True)  # the one name, if `labels_are` needs one
+    labels_by = models.CharField(max_length=160, blank=True)  # the rater or machine, if `labels_are` needs one
     report = models.JSONField(default=dict, blank=True)  # of the last import
     reported_at = models.DateTimeField(null=True, blank=True)
     undone_at = models.DateTimeField(null=True, blank=True)
@@ -142,8 +142,11 @@ class OutcomeSource(models.TextChoices):
 
 class TraceQuerySet(models.QuerySet["Trace"]):
     def available(self) -> "TraceQuerySet":
-        """Those that have not been withdrawn."""
+        """Return the traces that have not been withdrawn."""
         return self.filter(withdrawn_at=None)
+
+    def withdrawn(self) -> "TraceQuerySet":
+        return self.exclude(withdrawn_at=None)
 
 
 class Trace(models.Model):
@@ -155,7 +158,7 @@ class Trace(models.Model):
     kind = models.CharField(max_length=16, choices=TraceKind, default=TraceKind.PREGENERATED)
     # The trace's own steps. A file can have ratings of steps after its end; they have later positions.
     n_steps = models.PositiveIntegerField()
-    ref = models.CharField(max_length=200, blank=True)  # its name in the file
+    ref = models.CharField(max_length=200, blank=True)  # the name of the trace in the file
     answer = models.TextField(null=True, blank=True)
     verifier_score = models.FloatField(null=True, blank=True)
 

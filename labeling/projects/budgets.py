@@ -1,10 +1,10 @@
 """The budget of a project: no trace is assigned beyond it, and leads are warned at 80 %.
 
-What is promised. Each submission adds its pay in its own transaction, so `spent` is exact for all committed ones. A
-claim is refused if `spent`, plus the usual pay of a trace for every trace that is open in the project, plus one more,
-exceeds the amount. Claims do not wait for each other: claims at the same moment may each take the last trace. Open
-traces can always be finished, and are paid. So the budget is exceeded at most by what open traces cost above the usual
-pay, and by the traces claimed at the same moment.
+Each submission adds its pay in its own transaction, so `spent` is exact for all committed ones. A claim is refused if
+`spent`, plus the usual pay of a trace for every trace that is open in the project, plus one more, exceeds the amount.
+Claims do not wait for each other: claims at the same moment may each take the last trace. Open traces can always be
+finished, and are paid. So only two things can exceed the budget: open traces that cost more than the usual pay, and
+traces that were claimed at the same moment.
 
 Only this module writes ProjectBudget rows.
 """
@@ -37,7 +37,7 @@ class BudgetNeedsPayRate(Exception):
 
 
 def set_budget(*, project: Project, amount: Decimal | None, by: User | None, now: dt.datetime) -> None:
-    """Set or change the cap, or remove it with None. Its notices can come again. Raises BudgetNeedsPayRate."""
+    """Set or change the cap, or remove it with None. Its notices can then be sent again. Raises BudgetNeedsPayRate."""
     if amount is not None and project.pay_per_hour is None:
         raise BudgetNeedsPayRate
     with transaction.atomic():
@@ -53,7 +53,7 @@ def set_budget(*, project: Project, amount: Decimal | None, by: User | None, now
 
 
 def recount_spending(*, project: Project, now: dt.datetime) -> None:
-    """Compute what is spent from all submissions. The row is locked before they are read, so none is missed."""
+    """Compute the amount spent from all submissions. The row is locked before they are read, so none is missed."""
     with transaction.atomic():
         if not ProjectBudget.objects.select_for_update(no_key=True).filter(pk=project.pk).exists():
             return
@@ -74,7 +74,8 @@ def recount_spending(*, project: Project, now: dt.datetime) -> None:
 
 
 def add_pay(*, project_id: int, total_ms: int) -> None:
-    """Add a submission. The last statement of its transaction: submissions wait for each other only to commit."""
+    """Add the pay of a submission. Call it last in the transaction, so that submissions wait for each other only to
+    commit."""
     rawsql.fetch_rows(_ADD_PAY, {"project": project_id, "ms": total_ms})
 
 

@@ -35,7 +35,7 @@ class ProjectTransitionRefused(Exception):
     """The project cannot change from its state to the requested one, `to`."""
 
     def __init__(self, to: ProjectState) -> None:
-        message = _("The project cannot be changed to “%(state)s” from its current state. Reload the page.")
+        message = _("The project cannot become “%(state)s” from its current state. Reload the page.")
         super().__init__(message % {"state": to.label})
         self.to = to
 
@@ -70,7 +70,9 @@ CHANGEABLE_SETTINGS = frozenset(
     | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
     | {"shows_weekly_gold", "shows_retired_gold", "rating_rules"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
-    | {"completion_url", "completion_code", "screened_out_url", "screened_out_code"}
+    | {"signature_parameter", "completion_traces", "completion_url", "completion_code"}
+    | {"screened_out_url", "screened_out_code", "no_consent_url", "no_consent_code"}
+    | {"failed_checks_url", "failed_checks_code"}
 )
 
 
@@ -119,7 +121,7 @@ def publish_guideline(
     *, project: Project, body: str, by: User | None, now: dt.datetime, changes: str = ""
 ) -> Guideline:
     """Publish the next version of the guideline. Raters must read it before their next trace, so held traces are
-    released. `changes` summarizes what is new."""
+    released. `changes` summarizes the differences for raters."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         last = project.guidelines.aggregate(version=Max("version"))["version"] or 0

@@ -29,7 +29,7 @@ def day_pay(project: Project) -> Round:
 
 
 def exact_pay(project: Project, *, day: str, ms: Combinable) -> Combinable:
-    """Return the pay of active time, unrounded. `day` names the date that decides on the rate."""
+    """Return the pay of active time, unrounded. `day` is the lookup of the date that decides on the rate."""
     past = (
         When(Q(**{f"{day}__lt": dt.date.fromisoformat(until)}), then=Value(Decimal(rate), output_field=_EXACT))
         for until, rate in project.past_pay_rates

@@ -19,7 +19,7 @@ NEGATIVE = -1
 
 
 class ProtocolRule(NamedTuple):
-    needs_ratings: bool  # before a submit
+    needs_ratings: bool  # whether ratings are required before a submit
     ends_at_first_negative: bool  # steps after it are not rated, its alternatives are
 
 
@@ -78,17 +78,32 @@ def find_end(protocol: str, steps: Sequence[ProtocolStep]) -> int | None:
     return next((step.position for step in steps if step.needs_rating and step.ratings[0] == NEGATIVE), None)
 
 
+def _list_path(protocol: str, steps: Sequence[ProtocolStep]) -> list[ProtocolStep]:
+    """List the steps to rate, up to the first error."""
+    end = find_end(protocol, steps)
+    return [step for step in steps if step.needs_rating and (end is None or step.position <= end)]
+
+
 def find_missing_ratings(protocol: str, steps: Sequence[ProtocolStep]) -> list[MissingRating]:
     """List what must still be rated: the steps up to the first error in their order, then its alternatives."""
     if not RULES[protocol].needs_ratings:
         return []
-    end = find_end(protocol, steps)
-    path = [step for step in steps if step.needs_rating and (end is None or step.position <= end)]
+    end, path = find_end(protocol, steps), _list_path(protocol, steps)
     missing = [MissingRating(step.position, 0) for step in path if step.ratings[0] is None]
     if end is not None:
         alternatives = enumerate(path[-1].ratings[1:], start=1)
         missing += [MissingRating(end, option) for option, rating in alternatives if rating is None]
     return missing
+
+
+def list_ratings(protocol: str, steps: Sequence[ProtocolStep]) -> list[tuple[int, int, int]]:
+    """List step, option and rating of what a submission asks for: the steps up to the first error, then its
+    alternatives."""
+    end, path = find_end(protocol, steps), _list_path(protocol, steps)
+    ratings = [(step.position, 0, step.ratings[0]) for step in path]
+    if end is not None:
+        ratings += [(end, option, rating) for option, rating in enumerate(path[-1].ratings[1:], start=1)]
+    return [(step, option, rating) for step, option, rating in ratings if rating is not None]
 
 
 def derive_finish_reason(protocol: str, steps: Sequence[ProtocolStep]) -> FinishReason:
@@ -97,7 +112,7 @@ def derive_finish_reason(protocol: str, steps: Sequence[ProtocolStep]) -> Finish
 
 
 def finish_reason_of(code: str) -> FinishReason:
-    """Return how a submission ends whose button showed this code."""
+    """Return how a submission ends if its button showed this code."""
     return FinishReason.FOUND_ERROR if code == SubmitCode.FIRST_ERROR else FinishReason.SOLUTION
 
 

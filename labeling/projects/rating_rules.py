@@ -43,7 +43,7 @@ RULES_TEMPLATES = {
         pgettext_lazy("traces", "Math"),
         RatingRules(
             gettext_lazy("Wrong, impossible to check, circular or off topic."),
-            gettext_lazy("Correct, but no progress: repeats, or only announces a plan."),
+            gettext_lazy("Correct, but makes no progress: repeats earlier work or only announces a plan."),
             gettext_lazy("Correct, checkable in about 30 seconds, and makes progress."),
             (
                 ErrorKind("reasoning", gettext_lazy("Wrong reasoning")),
@@ -57,15 +57,15 @@ RULES_TEMPLATES = {
     "code": RulesTemplate(
         pgettext_lazy("traces", "Code"),
         RatingRules(
-            gettext_lazy("Wrong, breaks something that worked, or claims what was not run or read."),
-            gettext_lazy("Correct, but no progress: repeats, reformats, or only announces a change."),
+            gettext_lazy("Wrong, breaks something that worked, or makes a claim without running or reading the code."),
+            gettext_lazy("Correct, but makes no progress: repeats, reformats or only announces a change."),
             gettext_lazy("Correct for the task and the code at this point, and makes progress."),
             (
                 ErrorKind("logic", gettext_lazy("Wrong logic")),
                 ErrorKind("edge-case", gettext_lazy("Missed case")),
                 ErrorKind("misread", gettext_lazy("Misread the task or the code")),
                 ErrorKind("api", gettext_lazy("Wrong function or interface")),
-                ErrorKind("made-up", gettext_lazy("Claim without a run or a file")),
+                ErrorKind("made-up", gettext_lazy("Unverified claim")),
                 ErrorKind("harm", gettext_lazy("Breaks or deletes something")),
                 ErrorKind("other", gettext_lazy("Other")),
             ),
@@ -75,7 +75,7 @@ RULES_TEMPLATES = {
         pgettext_lazy("traces", "Agents with tools"),
         RatingRules(
             gettext_lazy("Wrong, breaks a rule, has no basis, or does harm."),
-            gettext_lazy("Harmless but useless: repeats, states the obvious, or asks for what is known."),
+            gettext_lazy("Harmless but useless: repeats, states the obvious, or asks for something already known."),
             gettext_lazy("Right given what the agent could know, follows the rules, and makes progress."),
             (
                 ErrorKind("tool", gettext_lazy("Wrong tool")),
@@ -92,12 +92,12 @@ RULES_TEMPLATES = {
         pgettext_lazy("traces", "A written policy"),
         RatingRules(
             gettext_lazy("Violates a rule, promises too much, or leaves out what a rule requires here."),
-            gettext_lazy("Violates no rule, but no progress: a greeting, a repetition, an announcement."),
+            gettext_lazy("Violates no rule, but makes no progress: a greeting, repetition or announcement."),
             gettext_lazy("Follows every rule that applies, is supported by the request, and makes progress."),
             (
                 ErrorKind("violation", gettext_lazy("Rule violated")),
-                ErrorKind("omission", gettext_lazy("Required step left out")),
-                ErrorKind("promise", gettext_lazy("Promise that is not allowed")),
+                ErrorKind("omission", gettext_lazy("Required step missing")),
+                ErrorKind("promise", gettext_lazy("Unauthorized promise")),
                 ErrorKind("figure", gettext_lazy("Wrong date, limit or amount")),
                 ErrorKind("unsupported", gettext_lazy("Not supported by the request")),
                 ErrorKind("other", gettext_lazy("Other")),

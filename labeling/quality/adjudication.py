@@ -1,4 +1,4 @@
-"""What leads do with a trace: decide it if it is contested, or withdraw it. Every action is logged.
+"""The actions of leads on a trace: decide it, request another label, reopen it, or withdraw it. Every action is logged.
 
 A decision is final: later submissions are counted but do not change it. Besides `resolve`, only this module changes
 settlements.
@@ -167,7 +167,7 @@ def _refuse_impossible(trace_id: int, first_error: int | None) -> None:
     steps = Step.objects.filter(trace_id=trace_id, is_rateable=True)
     if first_error is not None and not steps.filter(position=first_error).exists():
         raise CannotDecide(
-            _("Step %(step)d of this trace cannot be rated. Choose another one.") % {"step": first_error + 1},
+            _("Step %(step)d of this trace cannot be rated. Choose a different step.") % {"step": first_error + 1},
             "no_such_step",
         )
     if Trace.objects.filter(pk=trace_id, project__protocol=Protocol.LIVE).exists():

@@ -1,9 +1,9 @@
--- Count how the two headline readings of a trace meet, and mark the trace as due for settling. One statement, since
--- every submit pays for it.
+-- Compare the two headline submissions of a trace, and mark the trace as due for settling. It is one statement, because
+-- it runs after every submit.
 --
 -- Parameters
 --   trace   the trace, whose row the caller has locked
---   now     the time of the submit
+--   now     the time of the count
 --
 -- The file is one statement. A recount builds its query from the sections: see tallies.py.
 
@@ -16,8 +16,8 @@ WITH due AS (
   ON CONFLICT (trace_id) DO UPDATE SET is_due = true),
 
 -- section: traces
--- A headline that has both its readings stays as it is. The trace is named by itself: for a list of unknown length
--- PostgreSQL expects ten rows, and reads whole tables.
+-- A trace that has both headline submissions stays as it is. The trace is a parameter of its own: for a list of unknown
+-- length, PostgreSQL expects ten rows and reads whole tables.
 asked AS (
   SELECT t.id AS trace_id, t.project_id, t.problem_id FROM labeling_trace t
   WHERE t.id = %(trace)s
@@ -34,17 +34,17 @@ submitted AS (
   JOIN labeling_rater r ON r.id = a.rater_id AND r.kind = 'member'
   JOIN labeling_submission s ON s.assignment_id = a.id AND s.revision = 1),
 
--- The headline: the first two by number of submission, which are given while the trace is locked.
+-- The headline: the first two by number of submission. Numbers are assigned while the trace is locked.
 reading AS (SELECT * FROM submitted WHERE turn <= 2),
 
--- Rateable steps with their place among themselves.
+-- The rateable steps, numbered.
 step AS (
   SELECT st.trace_id, st.id, st.kind, ROW_NUMBER() OVER (PARTITION BY st.trace_id ORDER BY st.position) - 1 AS place,
     COUNT(*) OVER (PARTITION BY st.trace_id) AS n_steps
   FROM asked q
   JOIN labeling_step st ON st.trace_id = q.trace_id AND st.is_rateable),
 
--- Each rating with the reading and the place that it belongs to.
+-- Each rating with its submission and the number of its step.
 said AS (
   SELECT x.trace_id, x.turn, st.kind, st.place, o.position AS option_place, j.option_id, j.rating
   FROM reading x
@@ -57,7 +57,7 @@ stopped AS (
   SELECT trace_id, turn, MIN(place) FILTER (WHERE rating = -1) AS place, COUNT(*) AS n_rated
   FROM said WHERE option_place = 0 GROUP BY trace_id, turn),
 
--- Where each reading saw the first error: the number of steps for none, of rated steps where it was cut off.
+-- The first error of each submission: the number of all steps if it found none, of the rated steps if it was cut off.
 report AS (
   SELECT x.trace_id, x.turn, x.id, x.rater_id, x.guideline_id, x.draw_id,
     COALESCE(p.place, CASE WHEN x.was_cut_off THEN COALESCE(p.n_rated, 0)
@@ -66,7 +66,7 @@ report AS (
     COALESCE((SELECT st.kind FROM step st WHERE st.trace_id = x.trace_id AND st.place = p.place), '') AS ends_on
   FROM reading x LEFT JOIN stopped p ON p.trace_id = x.trace_id AND p.turn = x.turn),
 
--- The lowest and highest rating of each option, and how many readings rated it.
+-- The lowest and highest rating of each option, and how many submissions rated it.
 met AS (
   SELECT trace_id, kind, option_place > 0 AS is_alternative, option_id, MIN(rating) AS low, MAX(rating) AS high,
     COUNT(*) AS n

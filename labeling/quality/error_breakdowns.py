@@ -83,9 +83,10 @@ _TraceRatings = dict[_VotingReport, list[OptionRating]]
 
 
 def _load_voting_ratings(trace_ids: list[int]) -> dict[int, _TraceRatings]:
-    """Return the ratings of the latest revision of each voting submission, by trace."""
+    """Return the ratings of the latest revision of each voting submission that is not set aside, by trace."""
     rows = Judgment.objects.filter(
         turn__assignment__report__trace_id__in=trace_ids,
+        turn__assignment__set_aside=None,
         turn__revision=F("turn__assignment__report__revision"),
         turn__step__is_rateable=True,
         rating__isnull=False,
@@ -178,7 +179,7 @@ def agreement_by_position(pairs: SubmissionPairs) -> list[dict[str, Any]]:
     problems = np.unique(pairs.columns["problem"][paired], return_inverse=True)[1]
     rows = []
     for step in range(min(int(lengths.max(initial=0)), MAX_POSITIONS)):
-        judged = (ends > step) | ((ends == step) & ~censored)  # a report censored here did not judge it
+        judged = (ends > step) | ((ends == step) & ~censored)  # a report that is censored here did not judge the step
         both_judged = judged.all(axis=1) & (step < lengths)
         wrong = (ends == step)[both_judged]
         both, one = int(wrong.all(axis=1).sum()), int((wrong.sum(axis=1) == 1).sum())

@@ -24,8 +24,8 @@ from stats import strata
 from stats.strata import GoldCandidate
 
 MAX_GOLD_EXPOSURES = 50  # raters who opened it
-MIN_GOLD_VOTES = 3  # of a consensus that becomes gold
-UNLIMITED_SLOTS = 30_000  # more than raters: each of them gets every trace of a training or screening set
+MIN_GOLD_VOTES = 3  # a consensus with fewer votes cannot become gold
+UNLIMITED_SLOTS = 30_000  # more than there are raters: each rater gets every trace of a training or screening set
 _LANES = {
     GoldUse.TRAINING.value: (SamplingSource.TRAINING, UNLIMITED_SLOTS),
     GoldUse.SCREENING.value: (SamplingSource.SCREENING, UNLIMITED_SLOTS),
@@ -155,7 +155,7 @@ def move_gold(*, gold: Gold, use: GoldUse, by: User | None, now: dt.datetime) ->
 
 
 def retire_overexposed_gold(*, project_id: int, now: dt.datetime) -> int:
-    """Retire gold that raters may know by heart, because 50 of them opened it. Return how many were retired."""
+    """Retire gold that 50 raters have opened, because raters may know it by heart. Return how many were retired."""
     hidden = Gold.objects.active().filter(trace__project_id=project_id, use=GoldUse.HIDDEN)
     is_opened = Q(trace__assignments__purpose=AssignmentPurpose.GOLD, trace__assignments__opened_at__isnull=False)
     exposed = hidden.annotate(n_raters=Count("trace__assignments__rater", filter=is_opened, distinct=True))
@@ -168,7 +168,7 @@ def promote_to_gold(*, trace: Trace, use: GoldUse, by: User | None, now: dt.date
     revision = consensus.current_revisions(project_id=trace.project_id).filter(trace=trace).first()
     if revision is None or (revision.source == ConsensusSource.RATERS and revision.n_votes < MIN_GOLD_VOTES):
         raise InvalidGold(
-            _("This trace cannot become gold yet. Decide it, or wait for a consensus of at least %(n)d annotators.")
+            _("This trace cannot become gold yet. Adjudicate it, or wait for a consensus of at least %(n)d annotators.")
             % {"n": MIN_GOLD_VOTES},
             "few_votes",
         )
@@ -211,10 +211,11 @@ def _refuse_impossible(trace: Trace, first_errors: Sequence[int | None], ratings
     if outside:
         steps = ", ".join(str(position + 1) for position in outside)
         raise InvalidGold(
-            _("These steps of this trace cannot be rated: %(steps)s. Choose others.") % {"steps": steps}, "no_such_step"
+            _("These steps of this trace cannot be rated: %(steps)s. Choose different steps.") % {"steps": steps},
+            "no_such_step",
         )
     if Option.objects.filter(pk__in=ratings, step__trace=trace).count() != len(ratings):
-        raise InvalidGold(_("A rating belongs to another trace. Reload the page."), "other_trace")
+        raise InvalidGold(_("Not saved: one of the ratings belongs to another trace. Reload the page."), "other_trace")
 
 
 # Serving

@@ -7,6 +7,9 @@ training.
 Each answer to hidden gold runs Wald's sequential test (the first 60 answers), then a CUSUM, against the project's own
 gold threshold: the 25th percentile of what its raters reach. A fixed threshold would pause almost everyone in a project
 with hard traces. Without a threshold, no one is paused. A lead resumes a paused rater, and the test starts over.
+
+Hidden gold is scored in the background, and a pause takes effect a random number of traces later (`labeling.raters`).
+Otherwise the time of a response, or the moment of a pause, would tell which trace was gold.
 """
 
 import datetime as dt
@@ -33,7 +36,7 @@ GOLD_USE_OF_PURPOSE = {
     AssignmentPurpose.GOLD: GoldUse.HIDDEN,
 }
 TRUSTED_AFTER = dt.timedelta(days=14)  # then raters get less gold: `Project.proven_gold_share`
-MAX_BASELINE_ANSWERS = 5000  # searched for answers of five raters
+MAX_BASELINE_ANSWERS = 5000  # the search for five raters reads at most so many answers
 _LOWEST, _HIGHEST = 0.2, 0.99
 
 
@@ -51,22 +54,19 @@ def judge_first_error(
     return GoldVerdict.MISSED if passed_an_error else GoldVerdict.BLAMED
 
 
-def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> None:
-    """Score the first revision if the trace is gold for this purpose, and pause the rater if needed.
-
-    Runs in the transaction of the submit.
-    """
+def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
+    """Score the first revision if the trace is gold for this purpose, and return the answer if it is new."""
     assignment = Assignment.objects.get(pk=assignment_id)
     use = GOLD_USE_OF_PURPOSE.get(AssignmentPurpose(assignment.purpose))
     # The newest gold, even if retired: an assignment that was open at that time is still scored.
     gold = Gold.objects.filter(trace_id=assignment.trace_id, use=use).order_by("-pk").first()
     if use is None or gold is None:
-        return
+        return None
     report = submitted_reports.load_revision_reports([(assignment_id, 1)])[0]
     verdict = judge_first_error(
         accepted=gold.accepted_first_errors, first_error=report.position, is_censored=report.is_censored
     )
-    answer, _created = GoldAnswer.objects.get_or_create(
+    answer, is_new = GoldAnswer.objects.get_or_create(
         assignment=assignment,
         defaults={
             "gold": gold,
@@ -76,10 +76,10 @@ def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> None:
             "attempt": assignment.attempt,
             "first_error": report.position,
             "verdict": verdict,
-            "answered_at": now,
+            "answered_at": assignment.submitted_at or now,
         },
     )
-    _pause_if_below_threshold(answer, now)
+    return answer if is_new else None
 
 
 def rescore_gold_answers(*, gold: Gold, now: dt.datetime) -> int:
@@ -94,8 +94,8 @@ def rescore_gold_answers(*, gold: Gold, now: dt.datetime) -> int:
     return len(changed)
 
 
-def _pause_if_below_threshold(answer: GoldAnswer, now: dt.datetime) -> None:
-    """Test a rater after one more answer to hidden gold."""
+def pause_if_below_threshold(*, answer: GoldAnswer, now: dt.datetime) -> None:
+    """Test a rater after one more answer to hidden gold. The pause follows some traces later."""
     threshold = answer.project.gold_bar
     if answer.use != GoldUse.HIDDEN or threshold is None or answer.rater.paused_at is not None:
         return
@@ -103,21 +103,22 @@ def _pause_if_below_threshold(answer: GoldAnswer, now: dt.datetime) -> None:
     if sequential_tests.find_pause(right, sequential_tests.make_plan(p0=threshold)) is None:
         return
     evidence = {"right": sum(right), "gold": len(right), "threshold": threshold}
-    note = _("%(right)d of %(n)d hidden gold traces correct; %(bar)d%% expected.") % {
+    note = _("%(right)d of %(n)d hidden gold traces were correct; at least %(bar)d%% is required.") % {
         "right": sum(right),
         "n": len(right),
         "bar": round(100 * threshold),
     }
-    raters.pause_rater(
-        rater=answer.rater, reason=explain_pause(), note=note, by=None, now=now, evidence={"gold_threshold": evidence}
+    raters.schedule_pause(
+        rater=answer.rater, reason=explain_pause(), note=note, now=now, evidence={"gold_threshold": evidence}
     )
 
 
 def explain_pause() -> str:
     """Return what raters read when a check pauses them. They must not learn which traces are gold."""
     return _(
-        "Some of your results differ from what the check expects. Checks can be wrong: a project lead is asked to look"
-        " at your work and can let you continue. All your work is saved, and you can write to the lead."
+        "Some of your results differ from what an automatic check expects. Checks can be wrong, so a"
+        " project lead has been asked to look at your work and can let you continue. All your work is saved,"
+        " and you can write to the lead."
     )
 
 

@@ -1,4 +1,4 @@
-"""Agreement between the people whose labels came from files: a population of its own, beside the headline.
+"""Agreement between the people whose labels came from files. It is computed separately from the headline.
 
 These labelers worked elsewhere, under rules that are unknown here. So they never enter the headline; any number of them
 may have labeled the same trace, so that each estimate uses all of their ratings. Machines, gold and screening are left

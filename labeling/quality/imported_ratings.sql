@@ -6,7 +6,7 @@
 -- The file is three statements that share their first section: see imported_labels.py.
 
 -- section: work
--- One reading of a trace by each labeler: the first, since a file may repeat it, and unnamed labelers are one rater.
+-- One submission per trace and labeler: the first one, because a file may repeat it and unnamed labelers are one rater.
 WITH work AS (
   SELECT DISTINCT ON (a.trace_id, a.rater_id) a.id, a.trace_id, a.rater_id, a.finish_reason,
     a.submitted_revision AS revision, t.problem_id, t.kind = 'live' AS is_live
@@ -40,8 +40,8 @@ SELECT problem_id, is_live, is_alternative, negative, neutral, positive, COUNT(*
 FROM rated GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
 
 -- section: reports
--- Where each reading saw the first error, in rateable steps: their number for none. A reading that ended early, or that
--- does not rate every step, is cut off after the steps that it rated.
+-- The first error of each submission, counted in rateable steps; their number if it found none. A submission that ended
+-- early, or that does not rate every step, is cut off after the steps that it rated.
 step AS (
   SELECT st.trace_id, st.id, ROW_NUMBER() OVER (PARTITION BY st.trace_id ORDER BY st.position) - 1 AS place,
     COUNT(*) OVER (PARTITION BY st.trace_id) AS n_steps

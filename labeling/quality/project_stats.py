@@ -56,6 +56,7 @@ import structlog
 from django.db import DatabaseError
 from django.db.models import Count, Max, Q, QuerySet
 
+from jobs import wakeups
 from labeling.models import DailyProjectStats, Gold, GoldAnswer, Project, ProjectStats, ReportCount, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality import (
@@ -91,7 +92,8 @@ def load_project_stats(*, project_id: int) -> ProjectStats | None:
 
 
 def choose_headline(content: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the headline, or the agreement of imported labels if none were made here; and whether it is that."""
+    """Return the agreement to show first, and whether it covers imported labels. It does if no labels were made
+    here."""
     headline, imported = content["headline"], content["imported"]["agreement"]
     is_imported = imported is not None and not headline["n_traces_read_twice"]
     return (imported if is_imported else headline), is_imported
@@ -105,11 +107,13 @@ def list_daily_stats(*, project_id: int, days: int = 365) -> QuerySet[DailyProje
 
 def mark_stats_stale(*, project_id: int, now: dt.datetime) -> None:
     ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": True})
+    wakeups.request_task(settlements.REFRESH_TASK)
 
 
 def mark_existing_stats_stale(*, project_id: int, now: dt.datetime) -> None:
     """Mark statistics as stale after an import or withdrawal, if the project has any."""
-    ProjectStats.objects.filter(pk=project_id).update(is_stale=True)
+    if ProjectStats.objects.filter(pk=project_id).update(is_stale=True):
+        wakeups.request_task(settlements.REFRESH_TASK)
 
 
 def find_stale_projects(*, now: dt.datetime) -> list[int]:
@@ -202,11 +206,16 @@ def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     }
 
 
-def compute_headline_without(*, project_id: int, raters: Collection[int]) -> dict[str, Any]:
-    """Compute the headline agreement without the traces on which these raters are compared. Nothing is stored."""
+def compute_headline_by_raters(
+    *, project_id: int, only: Collection[int] = (), without: Collection[int] = ()
+) -> dict[str, Any]:
+    """Compute the headline agreement of some raters, on the traces that compare no others. Nothing is stored."""
     arrays, audit_slice = tallies.load_tally_arrays(project_id=project_id), tallies.find_audit_slice(project_id)
     headline = arrays if audit_slice is None else arrays.only(audit_slice)
-    return {**_build_headline(headline.without(raters)), "is_audit_slice": audit_slice is not None}
+    return {
+        **_build_headline(headline.by_raters(only=only, without=without)),
+        "is_audit_slice": audit_slice is not None,
+    }
 
 
 def _build_headline(arrays: TallyArrays, *, with_bootstrap: bool = False) -> dict[str, Any]:

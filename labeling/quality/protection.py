@@ -1,9 +1,10 @@
 """Pause raters whose work is worthless by overwhelming evidence, before a project has its own gold threshold.
 
 Runs with the project's statistics, soon after submissions, never in a submit. The evidence is described in
-`stats.rater_protection`: hidden gold, agreement with others at the same traces, identical results in a row, and
-impossible speed, with a joint bound on the share of ordinary raters who are paused. A lead resumes a paused rater; only
-later work counts then.
+`stats.rater_protection`: hidden gold, agreement with others on the same traces, identical results in a row, and
+impossible speed, with a joint bound on the share of ordinary raters who are paused. The pause takes effect a random
+number of traces later, so that its moment does not tell which trace was gold. A lead resumes a paused rater; only later
+work counts then.
 """
 
 import datetime as dt
@@ -25,43 +26,52 @@ from labeling.quality.signals import SubmissionRow
 from labeling.quality.submitted_reports import RevisionReport
 from stats import rater_protection
 from stats.arrays import Bools
-from stats.rater_protection import FALSE_PAUSES, ObservedWork, RaterEvidence, SignalEvidence
+from stats.rater_protection import FALSE_PAUSES, N_SIMULATED, PAUSED_ALONE, ObservedWork, RaterEvidence, SignalEvidence
 
-MAX_REPORTS = 10_000  # the latest of a project
+MAX_REPORTS = 10_000  # the latest reports of a project
 WINDOW = 400  # the latest reports of a rater: the promise is for this many
 
 # The name and description of each signal.
 SIGNALS = {
     "gold": (
         _lazy("hidden gold"),
-        _lazy("No better than marking everything positive, or a random step, against 40% of the gold right."),
+        _lazy(
+            "The answers look like those of someone who marks everything positive, or a random step, rather"
+            " than someone who is correct on 40% of hidden gold."
+        ),
     ),
     "agreement": (
         _lazy("other annotators and gold"),
-        _lazy("Finds far fewer errors than others at the same traces, or marks random steps."),
+        _lazy("Finds far fewer errors than other annotators on the same traces, or marks random steps."),
     ),
     "repeats": (
         _lazy("identical results"),
-        _lazy("Repeats the result of the trace before, where others of the same trace do not have it."),
+        _lazy("Repeats the result of the previous trace where other annotators have a different result."),
     ),
     "speed": (
         _lazy("impossible speed"),
-        _lazy("Rates whole traces faster than 40 words per second, or most steps in less than 0.4 seconds."),
+        _lazy(
+            "Rates whole traces at more than 40 words per second, or at more than ten with most steps rated in"
+            " less than 0.4 seconds."
+        ),
     ),
 }
 
 
 class ProtectionSignal(NamedTuple):
-    """One signal of a rater, as shown on a page. `rate` is the share of ordinary raters with at least this evidence."""
+    """One signal of a rater, as shown on a page. `rate` is the share of ordinary raters with at least this evidence;
+    `n_false` is how many of the simulated honest raters the signal alone would have paused."""
 
+    key: str
     name: str
     what: str
     n: int
     rate: float
+    n_false: int
 
 
 class ProtectionStatus(NamedTuple):
-    """The evidence on one rater. `rate` is that of all signals together; at `limit` a rater is paused."""
+    """The evidence on one rater. `rate` is the rate of all signals together; at `limit` a rater is paused."""
 
     signals: Sequence[ProtectionSignal]
     rate: float
@@ -70,6 +80,7 @@ class ProtectionStatus(NamedTuple):
     is_overwhelming: bool
     detection: float
     false_alarm: float
+    simulated: str = f"{N_SIMULATED:,}"
 
 
 def describe_protection(rater_stats: Mapping[str, Any]) -> ProtectionStatus | None:
@@ -78,7 +89,9 @@ def describe_protection(rater_stats: Mapping[str, Any]) -> ProtectionStatus | No
     if not stored or not stored["n"]:
         return None
     signals = [
-        ProtectionSignal(str(name), str(what), row["n"], SignalEvidence(row["log_e"]).false_alarm_rate)
+        ProtectionSignal(
+            key, str(name), str(what), row["n"], SignalEvidence(row["log_e"]).false_alarm_rate, PAUSED_ALONE[key]
+        )
         for key, (name, what) in SIGNALS.items()
         if (row := stored["signals"].get(key))
     ]
@@ -104,7 +117,8 @@ def weigh_raters(*, project_id: int, submissions: Sequence[SubmissionRow]) -> di
 
 
 def pause_raters(*, project_id: int, figures: Mapping[str, Mapping[str, Any]], now: dt.datetime) -> int:
-    """Pause the raters with overwhelming evidence, unless the project has switched it off. Return how many."""
+    """Pause the raters with overwhelming evidence, unless the project has switched it off. Return how many
+    pauses were decided."""
     evidence = {int(rater): row["protection"] for rater, row in figures.items() if "protection" in row}
     overwhelming = [rater for rater, row in evidence.items() if row["is_overwhelming"]]
     if not overwhelming or not Project.objects.filter(pk=project_id, uses_protection=True).exists():
@@ -116,13 +130,13 @@ def pause_raters(*, project_id: int, figures: Mapping[str, Mapping[str, Any]], n
 def _pause(rater: Rater, evidence: Mapping[str, Any], now: dt.datetime) -> bool:
     strongest = max(evidence["signals"], key=lambda name: evidence["signals"][name]["log_e"])
     note = _(
-        "Evidence from %(n)d traces, most of it by this signal: %(signal)s. At most %(share)s of 100 ordinary"
-        " annotators get this far."
+        "Evidence from %(n)d traces, mainly from this signal: %(signal)s. No more than %(share)s in 100"
+        " ordinary annotators would have as much evidence against them."
     )
     rate = SignalEvidence(evidence["joint"]).false_alarm_rate
     values = {"n": evidence["n"], "signal": SIGNALS[strongest][0], "share": f"{100 * rate:.2g}"}
-    return raters.pause_rater(
-        rater=rater, reason=gold_monitor.explain_pause(), note=note % values, by=None, now=now, evidence=evidence
+    return raters.schedule_pause(
+        rater=rater, reason=gold_monitor.explain_pause(), note=note % values, now=now, evidence=evidence
     )
 
 

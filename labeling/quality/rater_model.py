@@ -1,12 +1,13 @@
 """Fit the rater model of a project, nightly and when it has grown, and evaluate it on hidden gold. The only module that
 writes fits.
 
-First-error Dawid-Skene over the latest submissions estimates each rater's error rates. Hidden gold is evaluated under
-the project's own rule: only the answers that would have been requested for a work trace count, so results on gold carry
-over to the work. On gold, one temperature corrects overconfidence, and the acceptance threshold is the lowest whose
-90 % Clopper-Pearson lower bound keeps the promised accuracy.
+First-error Dawid-Skene over the latest submissions estimates each rater's error rates, with the known answers of hidden
+gold. Each gold trace is evaluated by a fit that does not know its answer, and under the project's own rule: only the
+labels that would have been requested for a work trace count. So results on gold carry over to the work. On gold, one
+temperature corrects overconfidence, and the acceptance threshold is the lowest whose 90 % Clopper-Pearson lower bound
+keeps the promised accuracy.
 
-Votes settle traces until the model is as often right on hidden gold as its probabilities promise; every gold trace with
+Votes settle traces until the model is right on hidden gold as often as its probabilities promise; every gold trace with
 a label counts here. Then the model settles them: see `redundancy.settle_by_model`.
 
 There are two fits. The blind fit uses only people who saw no scores. The assisted fit adds machines and people who saw
@@ -17,7 +18,7 @@ its own trace.
 """
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,9 +58,10 @@ from stats.first_error_reports import ReportArrays
 KIND = "labeling.fit"
 MAX_SUBMISSIONS = 20_000  # enough for stable rates
 MAX_GOLD_ANSWERS = 10_000
-MIN_RATERS, MIN_TRACES = 3, 50  # traces with two or more submissions
+MIN_RATERS, MIN_TRACES = 3, 50  # counts traces with two or more submissions
 PROMISED_ACCURACY = 0.9
-MIN_SUBMISSIONS, MIN_GROWTH = 2 * MIN_TRACES, 1.25  # for a fit by day
+MIN_SUBMISSIONS, MIN_GROWTH = 2 * MIN_TRACES, 1.25  # for a fit during the day
+_FOLDS = 3  # of gold, for its evaluation
 _MARK_CHUNK = 1000
 _REPORT_COLUMNS = ("assignment_id", "revision", "trace_id", "rater_id", "first_error", "n_passed", "is_censored")
 PROBABILITY_DIGITS = 6  # stored digits
@@ -92,8 +94,9 @@ def _count_submissions(project_id: int) -> int:
 
 
 def chunks(job: Job) -> Iterator[Chunk]:
-    """Fit the raters. Then mark settled traces as due: all of them after a project's first fit, so that they get a
-    probability, and after the first one that settles traces; later those that the new fit may settle otherwise."""
+    """Fit the raters, then mark settled traces as due. After a project's first fit, and after its first fit that
+    settles traces, these are all settled traces, so that each has a current probability; later only those that the new
+    fit doubts."""
     project_id = job.arguments["project"]
     if not job.checkpoint:
         yield partial(_write_fits, project_id)
@@ -103,26 +106,23 @@ def chunks(job: Job) -> Iterator[Chunk]:
     settled = Settlement.objects.filter(project=project_id, state=SettlementState.SETTLED).order_by("trace_id")
     traces = settled.values_list("trace_id", flat=True)
     while chunk := list(traces.filter(trace_id__gt=job.checkpoint["after"])[:_MARK_CHUNK]):
-        chosen = chunk if job.checkpoint["is_first"] or fit is None else _find_differing(fit, chunk)
+        chosen = chunk if job.checkpoint["is_first"] or fit is None else _find_doubtful(fit, chunk)
         yield partial(_mark_chunk_due, chosen, chunk[-1], job.checkpoint["is_first"])
 
 
-def _find_differing(fit: RaterModelFit, traces: list[int]) -> list[int]:
-    """Return the traces whose first error is not the most likely one of those that were voted for."""
+def _find_doubtful(fit: RaterModelFit, traces: list[int]) -> list[int]:
+    """Return the traces with several votes whose first error is not probable enough under this fit."""
     rows = FirstErrorReport.objects.filter(trace__in=traces, assignment__set_aside=None).order_by("assignment_id")
     reports = [RevisionReport(*row) for row in rows.values_list(*_REPORT_COLUMNS)]
-    votes: dict[int, set[int | None]] = defaultdict(set)
-    for report in reports:
-        if not report.is_censored:
-            votes[report.trace_id].add(report.position)
-    split = {trace for trace, places in votes.items() if len(places) > 1}
-    posteriors = compute_posteriors(fit, load_trace_shapes(split), [each for each in reports if each.trace_id in split])
-    revisions = Consensus.objects.filter(trace__in=split, revision=F("trace__settlement__consensus_revision"))
-    current = dict(revisions.values_list("trace_id", "first_error"))
+    n_votes = Counter(report.trace_id for report in reports if not report.is_censored)
+    several = {trace for trace, n in n_votes.items() if n > 1}
+    shapes = load_trace_shapes(several)
+    posteriors = compute_posteriors(fit, shapes, [report for report in reports if report.trace_id in several])
+    revisions = Consensus.objects.filter(trace__in=several, revision=F("trace__settlement__consensus_revision"))
     return [
         trace
-        for trace, posterior in posteriors.items()
-        if trace in current and current[trace] != max(votes[trace], key=posterior.probability_at)
+        for trace, first_error in revisions.order_by("trace").values_list("trace", "first_error")
+        if trace in posteriors and posteriors[trace].probability_at(first_error) < redundancy.DOUBTFUL
     ]
 
 
@@ -169,16 +169,17 @@ def _build_fit(
 ) -> RaterModelFit:
     shapes = load_trace_shapes({report.trace_id for report in reports})
     arrays, traces, raters = build_report_arrays(shapes, reports)
-    fit = first_error_dawid_skene.fit_reports(arrays)
+    known = [{shapes[t].place_of(error) for error in gold[t].accepted} if t in gold else set() for t in traces]
+    fit = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, known))
+    unseen = _hide_own_gold(arrays, fit, known)
     domains = sorted({shapes[trace].domain for trace in traces})
     all_hazards = first_error_dawid_skene.fit_hazards(
         posterior=fit.posterior, places=fit.places, domains=np.zeros_like(arrays.domains)
     )
     accepted = {trace: each.accepted for trace, each in gold.items() if each.is_enough}
     voted = _settle_by_votes(project, reports, accepted)
-    known = [{shapes[t].place_of(error) for error in gold[t].accepted} if t in gold else set() for t in traces]
     accepted_places = [places if t in accepted else set() for t, places in zip(traces, known, strict=True)]
-    temperature = _fit_temperature(fit, accepted_places)
+    temperature = _fit_temperature(unseen, accepted_places)
     return RaterModelFit(
         project=project,
         basis=basis,
@@ -187,10 +188,33 @@ def _build_fit(
         n_readings=len(reports),
         rates={"others": fit.common.tolist(), **dict(zip(map(str, raters), fit.rates.tolist(), strict=True))},
         hazards={"domains": dict(zip(domains, fit.hazards.tolist(), strict=True)), "all": all_hazards[0].tolist()},
-        **_evaluate_on_gold(fit, accepted_places, temperature),
-        **_check_calibration(fit, known, temperature),
-        **_compare_with_votes(fit, accepted_places, {traces.index(t): shapes[t].place_of(e) for t, e in voted.items()}),
+        **_evaluate_on_gold(unseen, accepted_places, temperature),
+        **_check_calibration(unseen, known, temperature),
+        **_compare_with_votes(
+            unseen, accepted_places, {traces.index(t): shapes[t].place_of(e) for t, e in voted.items()}
+        ),
     )
+
+
+def _find_possible(arrays: ReportArrays, known: Sequence[set[int]]) -> Bools:
+    """Return which places can be the first error: of gold, only the accepted ones."""
+    places = first_error_reports.enumerate_places(arrays.lengths)
+    pairs = zip(places.traces.tolist(), places.steps.tolist(), strict=True)
+    return np.array([not known[trace] or step in known[trace] for trace, step in pairs], dtype=np.bool_)
+
+
+def _hide_own_gold(arrays: ReportArrays, fit: FirstErrorFit, known: Sequence[set[int]]) -> FirstErrorFit:
+    """Return the fit with the posterior of each gold trace from rates that were fitted without its answer, so that
+    the model can be evaluated on gold that it has learned from."""
+    posterior = fit.posterior.copy()
+    gold = [trace for trace, places in enumerate(known) if places]
+    for fold in range(min(_FOLDS, len(gold))):
+        hidden = set(gold[fold::_FOLDS])
+        others = [set() if trace in hidden else places for trace, places in enumerate(known)]
+        part = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, others))
+        is_hidden = np.isin(fit.places.traces, list(hidden))
+        posterior[is_hidden] = part.posterior[is_hidden]
+    return replace(fit, posterior=posterior)
 
 
 def _save_fit(fit: RaterModelFit) -> RaterModelFit:
@@ -285,7 +309,8 @@ def _evaluate_on_gold(
 
 
 def _check_calibration(fit: FirstErrorFit, known: list[set[int]], temperature: Temperature) -> dict[str, float | int]:
-    """Compare on all gold with labels how often the most likely place is right with what the probabilities promise."""
+    """On all gold with labels, compare how often the most likely place is right with how often the probabilities
+    promise it."""
     cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=temperature)
     probabilities, is_right = _most_likely_and_right(cooled, fit, known)
     is_known = np.array([bool(places) for places in known], dtype=np.bool_)
@@ -340,7 +365,7 @@ def _calibration_error(confidences: Floats, is_right: Bools) -> float | None:
 
 
 class TraceShape(NamedTuple):
-    """`positions` are those of the rateable steps, where the first error can be."""
+    """`positions` are the positions of the rateable steps, at which the first error can be."""
 
     positions: list[int]
     n_steps: int

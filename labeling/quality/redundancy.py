@@ -1,4 +1,4 @@
-"""Decide how many submissions a trace needs: the majority rule, and when a further label is requested. Pure.
+"""Decide how many submissions a trace needs: the majority rule, and when an additional label is requested. Pure.
 
 A first error is settled when more than half of the votes name it; if the project asks for more than one submission, it
 needs at least two votes. Otherwise one more submission is requested, up to the project's limit, and then the trace is
@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from labeling.quality.submitted_reports import RevisionReport
 
-# From this probability on, the rater model settles a trace without another label. Measured in `bench.settling`.
-CONFIDENT = 0.95
+# From this probability on, the rater model settles a trace without another label. A settled trace is doubtful when a
+# later fit finds its first error less probable than DOUBTFUL. Measured in `bench.settling`.
+CONFIDENT, DOUBTFUL = 0.97, 0.9
 
 
 class ResolutionCourse(StrEnum):
@@ -108,7 +109,7 @@ def settle_by_model(
 
     One more label is requested where votes would settle a doubtful first error. A model that hidden gold confirms also
     decides: it settles the most likely of the places that were voted for, as soon as it is confident. It also does so
-    where votes would settle the trace and no further label can be requested.
+    where votes would settle the trace and no additional label can be requested.
     """
     votes = _cast_votes(submitted)
     if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem" or len(votes) < max(overlap, 2):
@@ -136,6 +137,6 @@ def _cast_votes(submitted: Sequence[RevisionReport]) -> list[int | None]:
 
 
 def _earliest_difference(votes: Sequence[int | None]) -> int | None:
-    # At the earliest step that one vote names, the others continued.
+    # At the earliest step that a vote names, the other raters continued.
     steps = [vote for vote in votes if vote is not None]
     return min(steps) if len(set(votes)) > 1 else None

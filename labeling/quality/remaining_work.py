@@ -1,4 +1,5 @@
-"""Count what is left to label, for the forecast of its cost. Reopened traces have slots again, so they are included."""
+"""Count the labels that are left to collect, for the forecast of their cost. Reopened traces have slots again, so they
+are included."""
 
 from django.db.models import Exists, OuterRef, Sum
 

@@ -30,6 +30,7 @@ from labeling.quality.consensus import (
     RevisionDraft,
     StepLabel,
 )
+from labeling.quality.new_submissions import process_new_submissions
 from labeling.quality.rater_model import Posterior
 from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
 from labeling.quality.submitted_reports import RevisionReport
@@ -37,9 +38,9 @@ from labeling.quality.submitted_reports import RevisionReport
 logger = structlog.get_logger(__name__)
 
 CHUNK = 20
-SENT_BACK = "sent_back"  # the reason after a request by a person; the last round is the number of the submission
-REOPENED = "reopened"  # the reason after a person reopened the trace; only a person ends it
-SET_ASIDE = "set_aside"  # the reason while labels are missing that were set aside
+SENT_BACK = "sent_back"  # the reason after a person requested a label; the last round is the number of that submission
+REOPENED = "reopened"  # the reason after a person reopened the trace; only a person ends this state
+SET_ASIDE = "set_aside"  # the reason while labels are missing because they were set aside
 _RESOLVED_COLUMNS = [field.name for field in Settlement._meta.concrete_fields if field.name not in ("trace", "project")]
 _RETRY_AFTER, _MAX_RETRY_AFTER = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MAX_FAILURES = 20
@@ -64,7 +65,7 @@ class _TraceReview:
     n_aside: int = 0
     has_set_aside: bool = False
     is_returnable: bool = False  # slots of submissions that were set aside can be given to others
-    n_returned: int = 0  # of them, given to others by this resolution
+    n_returned: int = 0  # how many of these slots this resolution gives to others
     is_in_lane: bool = True
     settles_by_model: bool = False
 
@@ -94,7 +95,8 @@ class _TraceReview:
 
 
 def resolve_due_traces(*, now: dt.datetime, limit: int = 1000) -> int:
-    """Resolve due traces of all projects, every few seconds. Return how many."""
+    """Count new submissions, then resolve due traces of all projects, every few seconds. Return how many."""
+    process_new_submissions(now=now, limit=limit)
     n_resolved = 0
     for project_id, traces in find_due_traces(now=now, limit=limit):
         n_resolved += resolve_or_retry(project_id=project_id, trace_ids=traces, now=now)
@@ -126,10 +128,7 @@ def _schedule_retry(trace_id: int, now: dt.datetime) -> None:
 
 
 def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
-    """Return due traces as (project, some of its traces).
-
-    Projects take turns, so that a busy project does not delay others. Traces that failed before come last.
-    """
+    """Return due traces as (project, some of its traces). Projects take turns; traces that failed before come last."""
     rows = Settlement.objects.filter(Q(retry_at=None) | Q(retry_at__lte=now), is_due=True)
     rows = rows.order_by("n_failures", "trace_id")
     projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")
@@ -216,7 +215,7 @@ def _load_set_aside(trace_ids: Sequence[int]) -> dict[int, list[bool]]:
 
 
 class SettlingPreview(NamedTuple):
-    """What becomes of a trace without some of its labels."""
+    """How a trace would be settled without some of its labels."""
 
     trace_id: int
     was_resolved: bool  # settled or decided now
@@ -229,7 +228,7 @@ class SettlingPreview(NamedTuple):
 def preview_without(
     *, project: Project, trace_ids: Sequence[int], assignments: Collection[int]
 ) -> list[SettlingPreview]:
-    """Return how these traces would be settled without some assignments, without changing anything."""
+    """Return how these traces would be settled without some assignments."""
     rows = list(Settlement.objects.filter(trace_id__in=trace_ids).order_by("trace_id"))
     traces = [row.trace_id for row in rows]
     loaded = submitted_reports.load_submitted_reports(traces)
@@ -400,7 +399,7 @@ def _apply_outcome(review: _TraceReview, weighed: WeighedVotes, now: dt.datetime
 
 def _request_submission(review: _TraceReview, now: dt.datetime) -> bool:
     """Open one more slot, except for traces that were imported with their labels. Slots of submissions that were set
-    aside are opened again first: they do not count towards the limit."""
+    aside are opened again first: they do not count toward the limit."""
     pk, number = review.row.trace_id, len(review.submissions)
     if review.n_aside and review.is_returnable:
         review.n_returned = max(review.n_missing, 1)

@@ -4,16 +4,17 @@ A submission that is set aside stays stored and paid, but counts in no consensus
 dataset. `set_aside_labels` records the decision, and a job carries it out: it marks the submissions trace by trace, in
 one transaction with the new tallies, and settles each trace from the labels that remain. If they are too few, the slots
 of the submissions are given to other raters. Undoing takes the slots back; a submission whose slot was taken in the
-meantime counts as extra. If nothing else has happened to a trace, its state is then what it was before.
+meantime counts as extra. If nothing else has happened to a trace, its state is then what it was before, whatever a
+newer rater model finds.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -22,13 +23,22 @@ from jobs import control
 from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling import queue
-from labeling.models import AddedSlot, Assignment, EarlierSettlement, Project, SetAside, Settlement
+from labeling.models import (
+    AddedSlot,
+    Assignment,
+    EarlierSettlement,
+    FirstErrorReport,
+    Project,
+    SetAside,
+    Settlement,
+)
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, Population
 from labeling.models.consensus import SettlementState
 from labeling.quality import adjudication, project_stats, rater_model, resolve, settlements, tallies, workdays
 from labeling.quality.redundancy import ResolutionCourse
 
 KIND = "labeling.set_aside"
+_RESTORED_COLUMNS = ("state", "reason", "n_readings", "n_votes", "differs_at", "consensus_revision", "changed_at")
 CHUNK = 100  # traces per transaction
 _PREVIEW_CHUNK = 500
 SESSION_GAP = dt.timedelta(minutes=30)
@@ -39,11 +49,16 @@ class NothingToSetAside(Exception):
     """No submission that counts is selected. The message is meant for users."""
 
     def __init__(self) -> None:
-        super().__init__(_("There are no labels to set aside: none were submitted then, or all are set aside already."))
+        super().__init__(
+            _(
+                "There are no labels to set aside: none were submitted in this period, or all of them are already"
+                " set aside."
+            )
+        )
 
 
 class LabelScope(NamedTuple):
-    """Which submissions of a rater: those of a time (both ends inclusive), or one assignment."""
+    """The submissions of a rater to set aside: those in a period of time (both ends inclusive), or one assignment."""
 
     rater_id: int
     until: dt.datetime
@@ -56,14 +71,14 @@ class SetAsideImpact(NamedTuple):
 
     n_labels: int
     n_traces: int  # with labels of work
-    n_resolved: int  # of them, settled or decided now
-    n_decided: int  # of them, decided by a person: the decision stays
+    n_resolved: int  # how many of these traces are settled or decided now
+    n_decided: int  # how many of these a person decided: the decision stays
     n_changed: int  # settled again, with another first error
     n_kept: int  # settled again, with the same first error
     n_reopened: int  # settled now, and not settled by the labels that remain
     n_missing: int  # labels to collect again
     ms_per_label: int | None  # in the project; None if no time is known
-    is_more: bool  # than were measured
+    is_more: bool  # whether there are more traces than were measured
 
 
 class LabelSession(NamedTuple):
@@ -197,14 +212,20 @@ def _change_chunk(
     row = SetAside.objects.select_for_update(no_key=True).get(pk=set_aside)
     settlements.lock_traces(trace_ids=traces)
     labels = rows.filter(trace_id__in=traces)
+    untouched: set[int] = set()
     if is_undo:
-        _restore(list(labels.order_by("trace_id", "pk")), traces, now)
+        with settlements.track_totals(project_id=row.project_id, trace_ids=traces):
+            _restore(list(labels.order_by("trace_id", "pk")), traces, now)
+        untouched = _find_untouched(traces)
+        _restore_settlements(row.project_id, untouched)
     elif row.undone_at is None:
         _save_earlier_settlements(traces, now)
-        labels.update(set_aside=row)
+        with settlements.track_totals(project_id=row.project_id, trace_ids=traces):
+            labels.update(set_aside=row)
     tallies.recount_tallies(trace_ids=traces, now=now)
-    Settlement.objects.filter(trace_id__in=traces).update(is_due=True)
-    resolve.resolve_or_retry(project_id=row.project_id, trace_ids=traces, now=now)
+    changed = [trace for trace in traces if trace not in untouched]
+    Settlement.objects.filter(trace_id__in=changed).update(is_due=True)
+    resolve.resolve_or_retry(project_id=row.project_id, trace_ids=changed, now=now)
     if is_undo:
         _restore_earlier_settlements(row.project_id, traces)
     else:
@@ -219,10 +240,11 @@ def _finish(project_id: int, total: int, now: dt.datetime) -> JobProgress:
 
 
 def _save_earlier_settlements(traces: Sequence[int], now: dt.datetime) -> None:
-    columns = ("trace_id", "state", "reason", "consensus_revision", "changed_at")
-    rows = Settlement.objects.filter(trace_id__in=traces, is_due=False).values(*columns)
+    rows = Settlement.objects.filter(trace_id__in=traces, is_due=False).values("trace_id", *_RESTORED_COLUMNS)
+    n_slots = queue.count_initial_slots(trace_ids=traces)
     EarlierSettlement.objects.bulk_create(
-        [EarlierSettlement(**row, saved_at=now) for row in rows], ignore_conflicts=True
+        [EarlierSettlement(**row, n_slots=n_slots.get(row["trace_id"], 0), saved_at=now) for row in rows],
+        ignore_conflicts=True,
     )
 
 
@@ -235,14 +257,47 @@ def _restore(labels: Sequence[Assignment], traces: Sequence[int], now: dt.dateti
         queue.remove_added_slots(trace_id=trace_id, since=saved_at, now=now)
 
 
+def _find_untouched(traces: Sequence[int]) -> set[int]:
+    """Return the traces to which nothing but setting aside has happened since their settlement was saved: no claim, no
+    submission, no act of a person, and no change of the overlap. None of their labels is set aside any longer."""
+    rows = Settlement.objects.filter(trace_id__in=traces, is_due=False, trace__earlier_settlement__isnull=False)
+    earlier, acts = "trace__earlier_settlement__", (resolve.REOPENED, resolve.SENT_BACK)
+    for prefix in ("", earlier):
+        rows = rows.exclude(**{f"{prefix}state": SettlementState.DECIDED}).exclude(**{f"{prefix}reason__in": acts})
+    of_trace = Assignment.objects.filter(trace=OuterRef("trace_id"))
+    since = OuterRef(f"{earlier}saved_at")
+    happened = Q(set_aside__isnull=False) | Q(held_at__gt=since) | Q(submissions__submitted_at__gt=since)
+    rows = rows.exclude(Exists(of_trace.filter(happened)))
+    n_slots = queue.count_initial_slots(trace_ids=traces)
+    reports = FirstErrorReport.objects.filter(trace__in=traces).values("trace_id").annotate(n=Count("pk"))
+    n_reports = dict(reports.values_list("trace_id", "n"))
+    saved = rows.values_list("trace_id", f"{earlier}n_slots", f"{earlier}n_readings")
+    return {trace for trace, *numbers in saved if [n_slots.get(trace, 0), n_reports.get(trace, 0)] == numbers}
+
+
+def _restore_settlements(project_id: int, traces: Collection[int]) -> None:
+    """Restore the settlements of these traces as they were."""
+    earlier = EarlierSettlement.objects.in_bulk(sorted(traces))
+    rows = list(Settlement.objects.filter(trace_id__in=earlier))
+    with settlements.track_totals(project_id=project_id, trace_ids=list(earlier)):
+        for row in rows:
+            for column in _RESTORED_COLUMNS:
+                setattr(row, column, getattr(earlier[row.trace_id], column))
+        # Updates existing rows, much faster than `bulk_update`.
+        Settlement.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=["trace"], update_fields=list(_RESTORED_COLUMNS)
+        )
+    EarlierSettlement.objects.filter(trace_id__in=earlier).delete()
+
+
 def _gave_slot_back(row: Assignment) -> bool:
     is_work = row.origin == AssignmentOrigin.HERE and row.purpose == AssignmentPurpose.WORK
     return is_work and not row.holds_slot and row.population != Population.EXTRA
 
 
 def _restore_earlier_settlements(project_id: int, traces: Sequence[int]) -> None:
-    """Restore the time of the state of traces without set-aside labels, if the state is what it was before. A decision
-    refers to its own labels again."""
+    """Restore `changed_at` of traces that have no labels set aside any longer, if their state is what it was before. A
+    decision refers to its own labels again."""
     still = Assignment.objects.filter(set_aside__isnull=False, trace_id__in=traces)
     earlier = EarlierSettlement.objects.filter(trace_id__in=traces).exclude(trace_id__in=still.values("trace_id"))
     before = earlier.in_bulk()

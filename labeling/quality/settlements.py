@@ -1,4 +1,4 @@
-"""Settlements, the states of traces: locks, marks of due traces, reasons in words, and running totals.
+"""Settlements, the states of traces: locks, marks for due traces, reasons as text, and running totals.
 
 `resolve` and `adjudication` change states. Every such change runs inside `track_totals`, which applies the difference
 to the totals in the same transaction, so that statistics need not scan all traces. The nightly recount computes all
@@ -17,6 +17,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 import rawsql
+from jobs import wakeups
 from labeling.models import ReportCount, Settlement, SettlementDay, Trace
 from labeling.models.consensus import SettlementState
 
@@ -29,26 +30,26 @@ RESOLUTION_REASONS = {
     "first_readings": _("Waiting for the initial labels."),
     "differ": _("Annotators disagree on the first error. One more label was requested."),
     "cut_off": _("Some annotators gave up or reported the problem. One more label was requested."),
-    "all_agree": _("All annotators agree on the first error, or that there is none."),
-    "most_agree": _("Most annotators agree on the first error, or that there is none."),
+    "all_agree": _("All annotators agree on the first error or agree that there is none."),
+    "most_agree": _("Most annotators agree on the first error or agree that there is none."),
     "most_likely": _(
         "Annotators disagree. The rater model, calibrated on hidden gold, finds this first error the most likely."
     ),
     "accepted": _("The probability of this first error reached the acceptance threshold."),
     "doubtful": _("Annotators agree, but the rater model is not sure enough. One more label was requested."),
     "doubtful_at_limit": _(
-        "Annotators agree, but the rater model is not sure enough, and the maximum number of labels per trace is"
-        " reached."
+        "Annotators agree, but the rater model is not sure enough, and the maximum number of labels per trace"
+        " has been reached."
     ),
-    "differ_at_limit": _("Annotators disagree, and the maximum number of labels per trace is reached."),
-    "cut_off_at_limit": _("Too many annotators gave up, and the maximum number of labels per trace is reached."),
+    "differ_at_limit": _("Annotators disagree, and the maximum number of labels per trace has been reached."),
+    "cut_off_at_limit": _("Too many annotators gave up, and the maximum number of labels per trace has been reached."),
     "bad_problem": _("Two annotators reported that the problem itself is bad."),
     "decided": _("Decided by an adjudicator."),
     "sent_back": _("An adjudicator requested one more label."),
-    "reopened": _("A person reopened it. It waits for a decision."),
-    "set_aside": _("Labels were set aside. It waits for new ones."),
-    "set_aside_at_limit": _("Labels were set aside, and no further label can be requested."),
-    "live": _("Its steps were generated during labeling, so no two annotators labeled the same steps."),
+    "reopened": _("The trace was reopened and is waiting for a decision."),
+    "set_aside": _("Labels were set aside. The trace is waiting for new ones."),
+    "set_aside_at_limit": _("Labels were set aside, and no more labels can be requested."),
+    "live": _("The steps were generated during labeling, so no two annotators labeled the same ones."),
 }
 
 
@@ -81,13 +82,18 @@ WHERE t.id = ANY (%(traces)s::bigint[]) AND t.kind = 'pregenerated'
 ON CONFLICT (trace_id) DO NOTHING"""  # noqa: S608  made of constants
 
 
+REFRESH_TASK = "labeling.refresh"  # resolves due traces and computes stale statistics
+
+
 def mark_due(*, trace_ids: Collection[int], now: dt.datetime) -> int:
     """Mark these traces as due again, settled or not. Return how many were marked."""
+    wakeups.request_task(REFRESH_TASK)
     return Settlement.objects.filter(trace_id__in=list(trace_ids), changed_at__lte=now).update(is_due=True)
 
 
 def mark_unsettled_due(*, project_id: int, now: dt.datetime) -> int:
     """Mark all unsettled traces as due after the project's overlap changed. Return how many were marked."""
+    wakeups.request_task(REFRESH_TASK)
     rows = Settlement.objects.filter(project_id=project_id, state__in=_UNSETTLED, changed_at__lte=now)
     return rows.update(is_due=True)
 
@@ -97,6 +103,7 @@ def mark_imported_due(*, trace_ids: Iterable[int], now: dt.datetime) -> None:
     listed = sorted(trace_ids)
     if listed:
         rawsql.fetch_rows(_MARK_IMPORTED, {"traces": listed, "now": now})
+        wakeups.request_task(REFRESH_TASK)
 
 
 def mark_fully_labeled_due(*, trace_ids: Iterable[int], overlap: int, now: dt.datetime) -> None:
@@ -128,7 +135,7 @@ def compute_drift(*, project_id: int) -> TotalsDrift:
 
 
 def apply_drift(*, project_id: int, drift: TotalsDrift) -> int:
-    """Add the differences to the totals, which may have changed meanwhile. Return how many."""
+    """Add the differences to the totals, which may have changed in the meantime. Return how many there were."""
     for table in _TABLES:
         table.add(project_id, drift[table.name])
     return sum(map(len, drift.values()))
@@ -236,7 +243,7 @@ LEFT JOIN labeling_consensus c ON c.trace_id = base.trace_id AND c.revision = ba
 WHERE {which} AND base.reason <> '' GROUP BY 1, 2""",
 )
 # A report is compared with a person's decision, or with the votes of the other raters: its own vote would make it look
-# better. If the others are tied, the report is not compared.
+# better, and votes that are set aside do not count. If the others are tied, the report is not compared.
 _REPORT_COUNTS = _TotalsTable(
     name="labeling_reportcount",
     keys=("rater_id",),
@@ -257,6 +264,7 @@ LEFT JOIN LATERAL (
     SELECT v.first_error, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place,
       COUNT(*) OVER (PARTITION BY COUNT(*)) AS n_tied
     FROM labeling_firsterrorreport v
+    JOIN labeling_assignment a ON a.id = v.assignment_id AND a.set_aside_id IS NULL
     WHERE c.source = 'raters' AND v.trace_id = base.trace_id AND v.rater_id <> base.rater_id AND NOT v.is_censored
     GROUP BY v.first_error) AS x
   WHERE x.place = 1 AND x.n_tied = 1) AS o ON NOT base.is_censored

@@ -33,7 +33,7 @@ class SignalDescription(NamedTuple):
     n: int
     usual: float | None
     is_raised: bool
-    false_alarms: float  # share of annotators exactly at the mark in whom it is raised
+    false_alarms: float  # share of annotators exactly at the mark for whom the signal is raised
 
 
 # The name and description of each signal.
@@ -56,37 +56,38 @@ SIGNAL_KINDS: dict[str, tuple[Promise, Promise]] = {
     "alike": (
         _("repetitive results"),
         _(
-            "Longest run of traces with the same first error. Flagged at five or more traces if the probability of such"
-            " a run is below 1 in 100."
+            "Longest run of traces with the same first error. Good: short runs. Flagged if the run has at least"
+            " five traces and would occur by chance less than 1 time in 100."
         ),
     ),
     "neutral": (
         _("many neutral ratings"),
         _(
-            "Share of steps rated neutral. Flagged above one in ten if it is more than three times that of other"
-            " annotators."
+            "Share of steps rated neutral. Flagged if above one in ten and more than three times the share for"
+            " other annotators."
         ),
     ),
     "no_errors": (
         _("finds few errors"),
-        _("Share of traces with an error. Flagged if clearly below two thirds of the share of other annotators."),
+        _("Share of traces with an error. Flagged if clearly below two-thirds of the share for other annotators."),
     ),
     "falling": (
         _("declining accuracy"),
         _(
-            "Accuracy on hidden gold after the first hour of a session, minus before. Good: 0. Flagged if it clearly"
-            " falls."
+            "Accuracy on hidden gold after the first hour of a session, minus accuracy before that. Good:"
+            " near 0. Flagged if clearly below 0."
         ),
     ),
 }
-# By construction: half of what a 95 % interval leaves out, the chance of a run, and that of the median.
+# By construction: half of what a 95 % interval leaves out, the probability of a run, and the probability for the
+# median.
 FALSE_ALARMS = {"alike": rater_signals.RARE_RUN, "quick": 0.01}
 _OF_INTERVAL = 0.025
 MAX_REPORTS = 2000  # latest ones of a project
 MAX_SUBMISSIONS = 10_000  # about a twentieth is hidden gold, so fewer are not enough for the later hours of sessions
 SESSION_GAP_SECONDS = 30 * 60
 HOUR_SECONDS = 3600
-_FAST_MS, _UNREAD_MS, _UNREAD_WORD_MS, _IMPOSSIBLE_WORD_MS = 400, 1500, 100, 25
+_UNREAD_MS, _UNREAD_WORD_MS = 1500, 100
 _MIN_STEPS, _MIN_SUBMISSIONS, _MIN_TRACES, _MIN_GOLD = 30, 20, 10, 10
 _MIN_RATERS = 3
 
@@ -103,6 +104,7 @@ class SubmissionRow(NamedTuple):
     neutral: int
     ms: int | None
     words: int | None
+    is_set_aside: bool = False
 
     @property
     def is_timed(self) -> bool:
@@ -111,8 +113,8 @@ class SubmissionRow(NamedTuple):
     @property
     def is_impossible(self) -> bool:
         """Whether it was faster than anyone can read."""
-        return self.is_timed and (
-            (self.ms or 0) < _IMPOSSIBLE_WORD_MS * (self.words or 0) or 2 * self.fast > self.steps
+        return self.is_timed and rater_signals.is_faster_than_reading(
+            ms=self.ms or 0, words=self.words or 0, n_fast=self.fast, n_steps=self.steps
         )
 
 
@@ -123,18 +125,21 @@ def load_submission_rows(*, project_id: int) -> list[SubmissionRow]:
 def compute_signals(
     *, project_id: int, submissions: Sequence[SubmissionRow] | None = None
 ) -> dict[int, dict[str, RaterSignal]]:
-    """Return the signals of each rater by kind, as far as there are enough data."""
-    by_rater = _group_by_rater(load_submission_rows(project_id=project_id) if submissions is None else submissions)
+    """Return the signals of each rater by kind, if there are enough data for them."""
+    rows = load_submission_rows(project_id=project_id) if submissions is None else submissions
+    by_rater = _group_by_rater(rows)
+    counted = _group_by_rater(row for row in rows if not row.is_set_aside)  # what others are compared with
     declines = _decline_signals(rawsql.fetch_rows(_GOLD, {"project": project_id}))
-    counts = sum((work.counts for work in by_rater.values()), Counter[str]())
-    ends = Counter(end for work in by_rater.values() for end in work.ends)
+    counts = sum((work.counts for work in counted.values()), Counter[str]())
+    ends = Counter(end for work in counted.values() for end in work.ends)
     signals = {}
     for rater, own in by_rater.items():
-        others = counts - own.counts
-        times = np.array([time for other, work in by_rater.items() if other != rater for time in work.times])
+        mine = counted.get(rater, _RaterWork())
+        others = counts - mine.counts
+        times = np.array([time for other, work in counted.items() if other != rater for time in work.times])
         by_kind = _speed_signals(own) | {"falling": declines.get(rater)}
         if others["submissions"]:
-            by_kind |= _comparison_signals(own, others, times, ends - Counter(own.ends))
+            by_kind |= _comparison_signals(own, others, times, ends - Counter(mine.ends))
         signals[rater] = {kind: signal for kind, signal in by_kind.items() if signal is not None}
     return {rater: _lower_common(by_kind, signals) for rater, by_kind in signals.items()}
 
@@ -176,9 +181,9 @@ class _RaterWork:
 
 
 def _group_by_rater(rows: Iterable[SubmissionRow]) -> dict[int, _RaterWork]:
-    """Group rows of one submission each."""
+    """Group the rows, one per submission, by rater."""
     by_rater: dict[int, _RaterWork] = defaultdict(_RaterWork)
-    for _assignment, rater, first_error, steps, fast, unread, neutral, ms, words in rows:
+    for _assignment, rater, first_error, steps, fast, unread, neutral, ms, words, _set_aside in rows:
         work = by_rater[rater]
         work.counts += Counter(steps=steps, fast=fast, unread=unread, neutral=neutral)
         work.counts += Counter(submissions=1, errors=int(first_error is not None))
@@ -240,19 +245,21 @@ def _decline_signals(rows: Iterable[Sequence[Any]]) -> dict[int, RaterSignal | N
 
 _STEPS = f"""
 WITH latest AS (
-  SELECT r.assignment_id, r.rater_id, r.revision, r.first_error FROM labeling_firsterrorreport r
+  SELECT r.assignment_id, r.rater_id, r.revision, r.first_error, a.set_aside_id IS NOT NULL AS is_set_aside
+  FROM labeling_firsterrorreport r JOIN labeling_assignment a ON a.id = r.assignment_id
   WHERE r.project_id = %(project)s ORDER BY r.assignment_id DESC LIMIT {MAX_REPORTS}),
 step AS (
-  SELECT x.assignment_id, x.rater_id, x.first_error, u.active_ms, j.rating,
+  SELECT x.assignment_id, x.rater_id, x.first_error, x.is_set_aside, u.active_ms, j.rating,
     LENGTH(o.text) - LENGTH(REPLACE(o.text, ' ', '')) + 1 AS words
   FROM latest x
   JOIN labeling_stepreview u ON u.assignment_id = x.assignment_id AND u.revision = x.revision
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
   JOIN labeling_option o ON o.id = j.option_id AND o.position = 0)
-SELECT assignment_id, rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {_FAST_MS} THEN 1 END),
+SELECT assignment_id, rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {rater_signals.FAST_MS} THEN 1 END),
   COUNT(CASE WHEN active_ms < {_UNREAD_MS} OR active_ms < {_UNREAD_WORD_MS} * words THEN 1 END),
-  COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words)
-FROM step GROUP BY assignment_id, rater_id, first_error ORDER BY assignment_id"""  # noqa: S608  our own numbers
+  COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words),
+  is_set_aside
+FROM step GROUP BY assignment_id, rater_id, first_error, is_set_aside ORDER BY assignment_id"""  # noqa: S608  our own numbers
 
 _GOLD = f"""
 WITH latest AS (

@@ -3,9 +3,8 @@
 The headline submissions are the first two that were scheduled before any answer was known: work by members on this
 platform, first revision, without scores shown. Other submissions change no tally.
 
-The statement of the submit recounts the whole trace from its ratings. Two submissions have at most some dozens of
-ratings; a recount is idempotent, and counts cannot drift as increments do. The caller locks the trace, so the later of
-two simultaneous submits sees both.
+One statement recounts the whole trace from its ratings, a few seconds after each submit. Two submissions have at most
+some dozens of ratings; a recount is idempotent, and counts cannot drift as increments do. The caller locks the trace.
 
 Statistics read all tallies of a project as arrays, and group them by domain, generation, guideline, step kind or pair
 of raters.
@@ -23,6 +22,7 @@ import numpy as np
 from django.db import transaction
 
 import rawsql
+from jobs import wakeups
 from labeling.models import AgreementTally, Problem, TraceDraw
 from labeling.models.queue import SamplingSource
 from labeling.models.trace import StepKind
@@ -41,14 +41,15 @@ COUNTERS = tuple(_FIELDS[_FIELDS.index("negative") :])
 
 
 def tally_trace(*, trace_id: int, now: dt.datetime) -> None:
-    """Recount a trace and mark it as due, in the transaction of the submit, with the trace locked."""
+    """Recount a trace and mark it as due for settling. The caller has locked it."""
     rawsql.fetch_rows(_COUNT, {"trace": trace_id, "now": now})
+    wakeups.request_task(settlements.REFRESH_TASK)
 
 
 def recount_tallies(*, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Correct the tallies of these traces. Return how many traces differed.
 
-    Locks the traces as submits do, so that none is between its rating and its count.
+    Locks the traces as submits do, so that no submit changes a trace during its recount.
     """
     with transaction.atomic():
         settlements.lock_traces(trace_ids=trace_ids)
@@ -121,11 +122,13 @@ class TallyArrays(_GroupedColumns):
         is_chosen = np.isin(self.columns["trace"], np.fromiter(traces, dtype=np.int64))
         return TallyArrays({name: column[is_chosen] for name, column in self.columns.items()}, self.words)
 
-    def without(self, raters: Collection[int]) -> "TallyArrays":
-        """Return the traces whose compared submissions are by other raters."""
-        excluded = np.fromiter(raters, dtype=np.int64)
-        is_theirs = np.isin(self.columns["first_rater"], excluded) | np.isin(self.columns["second_rater"], excluded)
-        return TallyArrays({name: column[~is_theirs] for name, column in self.columns.items()}, self.words)
+    def by_raters(self, *, only: Collection[int] = (), without: Collection[int] = ()) -> "TallyArrays":
+        """Return the traces whose compared submissions are all by the raters in `only`, if any, none by `without`."""
+        raters = np.stack([self.columns["first_rater"], self.columns["second_rater"]])
+        is_chosen = ~np.isin(raters, list(without)).any(axis=0)
+        if only:
+            is_chosen &= np.isin(raters, [*only, -1]).all(axis=0)  # -1: there is no second one
+        return TallyArrays({name: column[is_chosen] for name, column in self.columns.items()}, self.words)
 
     def steps(self, by: str) -> dict[Any, RatingPatterns]:
         """Return the rating patterns for each key of a dimension."""
@@ -282,7 +285,7 @@ def load_tally_arrays(*, project_id: int) -> TallyArrays:
 # Estimates as JSON rows: value, intervals, counts, and the reason for each missing number
 
 
-SLICE_STATISTICS = ("alpha_nominal", "alpha_ordinal", "gwet_ac1", "pairwise_agreement")  # all seven are too much
+SLICE_STATISTICS = ("alpha_nominal", "alpha_ordinal", "gwet_ac1", "pairwise_agreement")  # all seven would be too many
 
 
 def estimate_row(estimate: Estimate) -> dict[str, Any]:

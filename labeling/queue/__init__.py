@@ -36,10 +36,12 @@ from labeling.queue.lane_entries import (
     withdraw_traces,
 )
 from labeling.queue.leases import (
+    HAS_EXPIRED_LEASES,
     acknowledge_reclaim,
     keep_assignment,
     lapse_expired_leases,
     open_assignment,
+    open_held,
     reclaim_assignment,
     release_assignment,
     release_held,

@@ -62,7 +62,8 @@ def delete_group(*, group: RaterGroup, by: User | None, now: dt.datetime) -> int
 def choose_traces(
     *, project_id: int, trace_ids: Sequence[int], group: RaterGroup | None, by: User | None, now: dt.datetime
 ) -> int:
-    """Put traces first, for everyone or one group, and return how many had free slots. Prefetched ones return first."""
+    """Put traces first, for everyone or one group, and return how many had free slots. Prefetched ones are released
+    first."""
     n_moved = 0
     for chunk in _chunks(trace_ids):
         leases.release_held(trace_ids=chunk, now=now, reason="chosen for others", by=by)
@@ -104,7 +105,8 @@ def unchoose_traces(*, project_id: int, trace_ids: Sequence[int], by: User | Non
 
 
 def _give_back(entry: QueueEntry, now: dt.datetime) -> None:
-    """Fill the open entry of ordinary work up to what it was given; the rest goes to the top-up lane."""
+    """Return slots to the open entry of ordinary work, up to the number that it was given; the rest go to the top-up
+    lane."""
     left = entry.slots_left
     QueueEntry.objects.filter(pk=entry.pk).update(slots_left=0)
     home = QueueEntry.objects.filter(trace=entry.trace_id, lane__arm__in=WORK_SOURCES, lane__closed_at=None)

@@ -50,7 +50,6 @@ class ClaimRequest(NamedTuple):
             **self._asdict(),
             "arrivals_until": slots.renewal_key(self.now),
             "held_for": leases.HOLD_DURATION,
-            "midnight": limits.last_midnight(self.now),
         }
 
 
@@ -82,7 +81,7 @@ def take_slot(request: ClaimRequest) -> Claim | None:
 
 
 def is_work_left(request: ClaimRequest) -> bool:
-    """Search from the top without locks, so that entries count which other claims have locked at this moment."""
+    """Search from the top without locks, so that entries locked by other claims at this moment count, too."""
     return bool(rawsql.fetch_rows(_IS_WORK_LEFT, request._replace(from_top=True).parameters()))
 
 
@@ -155,8 +154,8 @@ def explain_nothing_left(raters: Collection[int]) -> dict[int, NothingLeft]:
     return reasons
 
 
-# The next two ask for one row by its index, for each lane and each lease. With joins, a planner that misjudges how much
-# a rater has labeled would read all of it for each.
+# The next two queries read one row by its index for each lane and each lease. With joins, a planner that misjudges how
+# much a rater has labeled would read all of that rater's work each time.
 
 
 def _lanes_with_slots() -> QuerySet[Lane]:
@@ -166,8 +165,8 @@ def _lanes_with_slots() -> QuerySet[Lane]:
 
 
 def _assigned_to_others() -> QuerySet[Assignment]:
-    """Return work that may come back and that this rater has not had, the first lease to end first. No one waits for
-    gold, which is served only beside work."""
+    """Return work that may come back and that this rater has not had, in the order in which the leases end. No one
+    waits for gold, which is served only beside work."""
     own = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
     others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=AssignmentPurpose.WORK)
     new = others.alias(own=Subquery(own.values("pk")[:1])).filter(own=None)

@@ -1,9 +1,9 @@
--- The decision which trace a rater gets next. One statement finds the queue entry, takes one of its slots, and creates
--- the assignment. It never waits for a lock.
+-- Decide which trace a rater gets next. One statement finds the queue entry, takes one of its slots, and creates the
+-- assignment. It never waits for a lock.
 --
 -- Returns one row, or none if it took nothing: nothing is left, the rater already holds a trace, or the rater is not
--- eligible. claim.py builds a second statement from the sections `lanes` and `work`: whether entries are left that other
--- claims have locked at this moment.
+-- eligible. claim.py builds a second statement from the sections `lanes` and `work`, which tells whether any entry is
+-- left, including those that other claims have locked at this moment.
 --
 -- Parameters (to read the plan, replace them and put EXPLAIN in front)
 --   rater_id        the rater
@@ -12,7 +12,6 @@
 --   arrivals_until  a cursor of an arrival lane above this key is too old and is renewed
 --   opened          open the assignment immediately
 --   now, held_for   the time of the claim, and how long a trace is held for a rater who has not opened it
---   midnight        the last midnight (UTC), from which the traces of a day are counted
 --
 -- labeling/queue/eligibility.py and labeling/gates.py apply the same eligibility rules and give the reason to people.
 -- tests/labeling/queue/test_eligibility.py proves that both agree.
@@ -21,7 +20,7 @@
 WITH params AS (
   SELECT %(rater_id)s::bigint AS rater_id, %(chance)s::double precision AS chance, %(from_top)s::boolean AS from_top,
     %(arrivals_until)s::bigint AS arrivals_until, %(opened)s::boolean AS opened, %(now)s::timestamptz AS now,
-    %(held_for)s::interval AS held_for, %(midnight)s::timestamptz AS midnight),
+    %(held_for)s::interval AS held_for),
 
 -- The rater, if eligible, with the share of gold: trusted raters (`proven_at`) get less, if the project says so.
 eligible AS (
@@ -39,7 +38,7 @@ eligible AS (
       SELECT COUNT(*) FROM labeling_assignment mine WHERE mine.rater_id = r.id AND mine.state IN ('held', 'opened'))
     AND (r.stage <> 'working' OR p.traces_per_day IS NULL OR p.traces_per_day > (
       SELECT COUNT(*) FROM labeling_lane l JOIN labeling_assignment today ON today.lane_id = l.id
-      WHERE l.project_id = p.id AND today.rater_id = r.id AND today.held_at >= params.midnight
+      WHERE l.project_id = p.id AND today.rater_id = r.id AND today.held_at >= date_trunc('day', params.now, 'UTC')
         AND today.purpose IN ('work', 'gold') AND today.state NOT IN ('released', 'lapsed')))
     AND NOT EXISTS (
       SELECT 1 FROM labeling_projectbudget b WHERE b.project_id = p.id AND b.amount < b.spent + b.trace_cost * (
@@ -57,11 +56,12 @@ claimant AS (
 -- from its key down. 9223372036854775807 is above every key.
 --
 -- A lane for a group is read by its raters only. `place` is the order in which lanes are tried, NULL for a lane that is
--- not served now. What a person chose comes first, then what was returned, then further labels. Reserve and uniform come
+-- not served now. What a person chose comes first, then what was returned, then additional labels. Reserve and uniform come
 -- next at their shares, policy takes the rest, and each replaces the others when they are empty. `is_held` says that the
 -- newest assignment of the lane is still held: the rater gets no other trace.
 lanes AS MATERIALIZED (
-  SELECT c.*, l.id AS lane_id, l.arm, l.generation,
+  SELECT c.rater_id, c.project_id, c.arrivals_until, c.opened, c.now, c.held_for, c.lease_seconds, c.guideline_id,
+    c.shows_reference_answer, c.shows_final_verdict, l.id AS lane_id, l.arm, l.generation,
     CASE WHEN l.arm IN ('training', 'screening', 'gold') THEN l.arm ELSE 'work' END AS purpose,
     CASE l.arm WHEN 'training' THEN c.training_attempt WHEN 'screening' THEN c.screening_attempt ELSE 1 END AS attempt,
     CASE WHEN l.arm IN ('opinion', 'chosen') THEN l.arm ELSE 'scheduled' END AS population,
@@ -145,10 +145,10 @@ slot AS (UPDATE labeling_queueentry e SET slots_left = e.slots_left - 1 FROM nex
 new_assignment AS (
   INSERT INTO labeling_assignment AS a (
     project_id, rater_id, trace_id, lane_id, lane_key, draw_id, purpose, attempt, origin, population, state,
-    holds_slot, held_at, opened_at, lease_ends_at, ended_reason, guideline_id, saw_reference_answer,
+    holds_slot, held_at, first_held_at, opened_at, lease_ends_at, ended_reason, guideline_id, saw_reference_answer,
     saw_final_verdict, is_assisted, revision, submitted_revision, version)
   SELECT project_id, rater_id, entry_trace_id, lane_id, entry_key, draw_id, purpose, attempt, 'here', population,
-    CASE WHEN opened THEN 'opened' ELSE 'held' END, true, now, CASE WHEN opened THEN now END,
+    CASE WHEN opened THEN 'opened' ELSE 'held' END, true, now, now, CASE WHEN opened THEN now END,
     now + CASE WHEN opened THEN lease_seconds * interval '1 second' ELSE held_for END, '',
     CASE WHEN opened THEN guideline_id END, CASE WHEN opened THEN shows_reference_answer END,
     CASE WHEN opened THEN shows_final_verdict END, false, 1, 0, 0

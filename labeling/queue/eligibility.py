@@ -66,10 +66,10 @@ class AssignmentLeaseLost(QueueRefusal):
 
 _NOTHING_LEFT_MESSAGES = {
     "assigned_to_others": _lazy(
-        "The remaining traces are assigned to other annotators until %(time)s. Check again then."
+        "The remaining traces are assigned to other annotators until %(time)s. Check back then."
     ),
-    "kept_for_others": _lazy("You have labeled every trace in this queue. The rest is for other annotators."),
-    "all_labeled": _lazy("Every trace has all of its labels. New traces appear here when they are added."),
+    "kept_for_others": _lazy("You have labeled every trace in this queue. The rest are for other annotators."),
+    "all_labeled": _lazy("Every trace has all its labels. New traces appear here when they are added."),
     "empty": _lazy("This queue is empty. New traces appear here when they are added."),
 }
 
@@ -78,7 +78,7 @@ _GATE_MESSAGES = {
     OnboardingGate.GUIDELINE: _lazy("Read the guideline before you continue. It is new or has changed."),
     OnboardingGate.LESSON: _lazy("Read the feedback on your last training trace before you continue."),
     OnboardingGate.RETRY: _lazy("You did not pass the screening this time. You can start another attempt."),
-    OnboardingGate.FAILED: _lazy("You did not pass the screening of this project. Contact a project lead."),
+    OnboardingGate.FAILED: _lazy("You did not pass the screening for this project. Contact a project lead."),
 }
 
 _NOT_OPEN_MESSAGES = {
@@ -108,7 +108,7 @@ def check_eligibility(rater: Rater, project: Project) -> None:
 def _explain_pause(rater: Rater) -> str:
     """Say who paused the rater, a person or a check, and why."""
     if rater.is_paused_by_check:
-        who = _("An automatic check paused your work in this project; no person has decided this. %(reason)s")
+        who = _("An automatic check, not a person, paused your work in this project. %(reason)s")
     else:
         who = _("A project lead paused your work in this project: %(reason)s")
     return who % {"reason": rater.paused_reason or _("Ask a project lead when you can continue.")}

@@ -42,7 +42,7 @@ class LaneDepth(NamedTuple):
     arm: str
     generation: int
     n_open: int
-    is_more: bool  # than were counted
+    is_more: bool  # whether there are more than were counted
 
 
 def enqueue(
@@ -263,7 +263,7 @@ def _empty_lane(lane: Lane, entries: Sequence[QueueEntry], now: dt.datetime) -> 
 
 
 def lane_depths(*, project_id: int, at_most: int = 10_000) -> list[LaneDepth]:
-    """Count what is left in each open lane. The limit bounds the cost for a queue of any size."""
+    """Count the traces left in each open lane. The limit bounds the cost for a queue of any size."""
     lanes = Lane.objects.open().filter(project_id=project_id).order_by("arm", "generation")
     counts = [(lane, lane.entries.open()[: at_most + 1].count()) for lane in lanes]
     return [LaneDepth(lane.arm, lane.generation, min(n, at_most), n > at_most) for lane, n in counts]

@@ -27,6 +27,7 @@ from labeling.queue import eligibility, slots
 from labeling.queue.eligibility import AssignmentLeaseLost
 
 _UPDATE = rawsql.load_sql(__file__, "update_assignment.sql")
+_OPEN_HELD = rawsql.load_sql(__file__, "open_held.sql")
 _Rows = Sequence[Mapping[str, Any]]
 
 # A prefetched trace is not available to others, so the hold is short.
@@ -123,6 +124,13 @@ def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> A
     return assignment
 
 
+def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> int | None:
+    """Open a trace that is held, in one statement, and return its new version. Return None, and change nothing, if
+    `open_assignment` must decide: the trace is not held any more, or its rater may not open it."""
+    rows = rawsql.fetch_rows(_OPEN_HELD, {"assignment": assignment_id, "rater": rater_id, "now": now})
+    return rows[0][0] if rows else None
+
+
 def keep_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> dt.datetime | None:
     """Renew the lease of an open trace for a rater who has not rated for a while. Return its end, or None if the trace
     is not open."""
@@ -184,9 +192,20 @@ def release_held(
             return released
 
 
+# Whether `lapse_expired_leases` has work. For each project, because its index begins with that.
+HAS_EXPIRED_LEASES = """EXISTS (
+  SELECT FROM labeling_project p WHERE EXISTS (
+    SELECT FROM labeling_assignment a WHERE a.project_id = p.id AND a.lease_ends_at <= %(now)s
+      AND (a.state = 'held' OR a.state = 'opened' AND a.purpose NOT IN ('training', 'screening'))))"""
+
+
+def _expired_leases(now: dt.datetime) -> AssignmentQuerySet:
+    return Assignment.objects.filter(lease_ends_at__lte=now).exclude(NEVER_LAPSES)
+
+
 def lapse_expired_leases(*, now: dt.datetime, project_id: int | None = None, limit: int = 500) -> int:
     """End assignments whose lease has ended, and return how many. Skips those that another process is ending."""
-    due = Assignment.objects.filter(lease_ends_at__lte=now).exclude(NEVER_LAPSES)
+    due = _expired_leases(now)
     due = due if project_id is None else due.filter(project_id=project_id)
     lapsed = 0
     # Usually nothing is due, and this check needs no transaction.

@@ -1,4 +1,5 @@
-"""The limits on what a rater gets: traces open at once, traces a day, and the budget of the project.
+"""The limits on the traces of a rater: how many are open at once, how many are assigned per day, and the project's
+budget.
 
 `claim.sql` applies the same limits; tests/labeling/queue/test_limits.py proves that both agree. Claims do not wait for
 each other, so two claims of one rater at the same moment may exceed a limit by one.
@@ -24,15 +25,15 @@ class OpenTracesLimit(QueueRefusal):
 
     def __init__(self, limit: int) -> None:
         message = ngettext(
-            "You have %(n)d open trace, and this project allows no more at once. Finish or skip it first.",
-            "You have %(n)d open traces, and this project allows no more at once. Finish or skip one first.",
+            "You already have %(n)d open trace, the most this project allows. Finish or skip it first.",
+            "You already have %(n)d open traces, the most this project allows. Finish or skip one first.",
             limit,
         )
         super().__init__(message % {"n": limit})
 
 
 class DailyLimit(QueueRefusal):
-    """The rater has got as many traces today as the project allows."""
+    """The rater has been assigned as many traces today as the project allows."""
 
     def __init__(self, limit: int, until: dt.datetime) -> None:
         message = _("You have reached this project’s limit of %(n)d traces a day. You can continue at %(time)s.")

@@ -5,7 +5,7 @@ rater's position are already assigned to that rater, or not eligible for them. T
 that the lane gave the rater; a newer `LaneCursor` says that the lane was empty from its key down. `claim.sql` applies
 these rules.
 
-The slots left in the lanes of a trace plus those that its assignments hold are always the slots that it was given.
+The slots left in a trace's lanes plus those that its assignments hold always equal the slots that it was given.
 """
 
 import datetime as dt
@@ -25,6 +25,7 @@ from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, Popu
 from labeling.models.consensus import SettlementState
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
+from labeling.models.rater import RaterKind
 from labeling.queue.eligibility import QueueIsBusy
 
 BOTTOM = -(2**63)
@@ -81,7 +82,7 @@ def find_gold_sources(trace_ids: Collection[int]) -> dict[int, set[str]]:
 
 
 def arrival_key(at: dt.datetime) -> int:
-    """Return minus the microseconds since 1970, so that later arrivals are further down."""
+    """Return the negated microseconds since 1970, so that later arrivals are further down."""
     return -((at - _EPOCH) // _MICROSECOND)
 
 
@@ -210,7 +211,7 @@ def restore_slots(*, assignments: Sequence[Assignment], now: dt.datetime) -> Non
 
 
 def remove_added_slots(*, trace_id: int, since: dt.datetime, now: dt.datetime) -> None:
-    """Remove slots for further labels that were added since then and are free. The caller has locked the trace."""
+    """Remove slots for additional labels that were added since then and are free. The caller has locked the trace."""
     for added in AddedSlot.objects.filter(trace_id=trace_id, added_at__gte=since).order_by("-round"):
         entries = QueueEntry.objects.open().filter(trace_id=trace_id, lane__arm=SamplingSource.OPINION, slots__gt=0)
         entry = entries.select_for_update(no_key=True, of=("self",)).first()
@@ -231,7 +232,7 @@ def _slot_target(row: Assignment) -> _SlotTarget:
 
 
 def _find_surplus(trace_ids: Collection[int]) -> dict[int, int]:
-    """Return the overlap of the projects of those traces that have more slots than it."""
+    """Return, for each trace with more slots than its project's overlap, that overlap."""
     entries = QueueEntry.objects.filter(trace__in=trace_ids, lane__arm__in=WORK_SOURCES)
     above = entries.filter(slots__gt=F("trace__project__overlap"))
     return dict(above.values_list("trace_id", "trace__project__overlap"))
@@ -342,13 +343,13 @@ def is_labeled_here(*, trace_id: int) -> bool:
     """Return whether people label the trace here. A trace imported with its labels is in no lane."""
     entries = QueueEntry.objects.filter(trace_id=trace_id).exclude(lane__arm__in=GOLD_SOURCES)
     work = Assignment.objects.filter(trace_id=trace_id, purpose=AssignmentPurpose.WORK, origin=AssignmentOrigin.HERE)
-    return entries.exists() or work.exists()
+    return entries.exists() or work.exclude(rater__kind=RaterKind.MACHINE).exists()
 
 
 def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None = None) -> bool:
-    """Add a slot for a further label, once in a round, and return whether it was added.
+    """Add a slot for an additional label, once in a round, and return whether it was added.
 
-    `limit` replaces the project's overlap limit. Gold gets no further labels.
+    `limit` replaces the project's overlap limit. Gold gets no additional labels.
     """
     with transaction.atomic():
         if not lock_active_traces(trace_ids=[trace_id]) or find_gold_sources([trace_id]):
@@ -378,7 +379,7 @@ def resize_slots(
     """Give the next traces after the id `after` this many slots, for a change of the project's overlap. Return them.
 
     A lower overlap removes only free slots, never an open assignment. Former gold does not become work. With
-    `includes_settled`, traces that raters settled by fewer votes get further labels too.
+    `includes_settled`, traces that raters settled by fewer votes get additional labels too.
     """
     final: Q = Q(trace__settlement__state__in=_FINAL_STATES)
     if includes_settled:

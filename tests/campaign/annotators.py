@@ -1,4 +1,4 @@
-"""Annotators with known quality who work over HTTP, on a project whose answers are known to the test."""
+"""Annotators of known quality who work over HTTP, on a project whose answers the test knows."""
 
 import json
 import random
@@ -28,7 +28,7 @@ class Campaign:
     """A project with imported traces and hidden gold, all settings at their defaults."""
 
     def __init__(self, folder: Path, *, traces: int, gold: int, seed: int, slug: str = "olymp") -> None:
-        self.dice = random.Random(seed)
+        self.dice, self.folder = random.Random(seed), folder
         self.answers: dict[str, int | None] = {}
         records = [self._make_record(number) for number in range(traces + gold)]
         file = folder / "traces.jsonl"
@@ -109,12 +109,13 @@ def all_positive(_answer: int | None, _n_steps: int) -> int | None:
 
 
 def finds(share: float, dice: random.Random) -> Judge:
-    """Return an annotator who finds this share of the errors, and never sees one elsewhere."""
+    """Return an annotator who finds this share of the errors, and never reports an error elsewhere."""
     return lambda answer, _n_steps: answer if dice.random() < share else None
 
 
 def honest(accuracy: float, dice: random.Random) -> Judge:
-    """Return an annotator with this share of right results; half of the missed errors are seen nowhere."""
+    """Return an annotator with this share of right results. For half of the missed errors they report no error at
+    all."""
 
     def judge(answer: int | None, n_steps: int) -> int | None:
         if dice.random() < accuracy:

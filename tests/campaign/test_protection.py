@@ -1,14 +1,14 @@
-"""A new project protects itself: bad annotators are paused by the evidence, honest ones work on."""
+"""A new project protects itself: the evidence pauses bad annotators, and honest ones keep working."""
 
 import random
 from pathlib import Path
 
 import pytest
 
+from bench import protection
 from events.models import Event
 from tests.campaign.annotators import Annotator, Campaign, all_positive, draw_honest, finds
 
-pytestmark = pytest.mark.django_db
 REFRESHED_EVERY = 5  # rounds
 
 
@@ -35,6 +35,21 @@ def list_paused(people: list[Annotator]) -> list[int]:
 
 
 @pytest.mark.fault
+def test_bad_annotators_of_a_hundred_simulated_campaigns_are_paused_in_time() -> None:
+    """The same campaign without HTTP, judged by the same function."""
+    runs = [protection.run_campaign(seed) for seed in range(100)]
+    assert sum(run.after.get(0, 999) <= protection.ALL_POSITIVE_BY for run in runs) >= 95
+    assert sum(run.after.get(1, 999) <= protection.FINDS_FEW_BY for run in runs) >= 95
+    assert sum(number > 1 for run in runs for number in run.after) <= 12  # of 600 honest colleagues
+
+
+@pytest.mark.fault
+def test_honest_crowd_keeps_working() -> None:
+    assert len(protection.run_crowd(2).after) <= 2  # of 100
+
+
+@pytest.mark.fault
+@pytest.mark.django_db
 def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
     random.seed(19)  # shares of gold
     campaign = Campaign(tmp_path, traces=120, gold=20, seed=19)
@@ -51,6 +66,7 @@ def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
+@pytest.mark.django_db
 def test_whole_campaign_pauses_both_bad_annotators_and_nobody_else(tmp_path: Path) -> None:
     random.seed(7)
     campaign = Campaign(tmp_path, traces=398, gold=90, seed=7)

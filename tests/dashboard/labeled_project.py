@@ -3,15 +3,19 @@
 import csv
 import io
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from people import members
+from people.models import Role
 from tests import factories
 from tests.labeling.quality import submitted_work
 from tests.people.personas import Personas
 
 
 def label_traces(cast: Personas, n: int) -> None:
-    """Two new raters agree on every trace but the last, on which one of them marks the first step."""
+    """Let two new raters agree on every trace except the last one, on which one of them marks the first step."""
     raters = submitted_work.make_raters(cast.project, 2)
     for number in range(n):
         trace = factories.make_trace(cast.project, ["One.", "Two."])
@@ -23,3 +27,16 @@ def label_traces(cast: Personas, n: int) -> None:
 def read_csv(client: Client, address: str, key: str, **query: str) -> list[list[str]]:
     """Download the table `key` of a page, heading first."""
     return list(csv.reader(io.StringIO(client.get(address, {**query, "csv": key}).content.decode())))
+
+
+def count_queries_as_it_grows(client: Client, cast: Personas, address: str) -> list[int]:
+    """Return the queries of a page for few and for many traces and members."""
+    counts = []
+    for n in (3, 12):
+        label_traces(cast, n)
+        for _ in range(n):
+            members.add_member(project=cast.project, user=factories.make_user(), role=Role.ANNOTATOR, now=factories.NOW)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address)
+        counts.append(len(queries))
+    return counts

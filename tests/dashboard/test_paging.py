@@ -1,4 +1,4 @@
-"""Pages by key: nothing twice, nothing left out, filters kept, nonsense in the address harmless."""
+"""Keyset pages repeat no row, leave out none, keep the filters, and ignore nonsense in the URL."""
 
 import pytest
 from django.http import QueryDict
@@ -15,7 +15,7 @@ def asked(address: str) -> QueryDict:
 
 
 def walk(address: str, way: str, *, is_scattered: bool) -> list[list[int]]:
-    """The pages from an address on, by following one of its two links."""
+    """Yield the pages from a URL on, by following one of its two links."""
     pages = []
     while True:
         page = paging.paginate(Project.objects.all(), asked(address), size=3, is_scattered=is_scattered)

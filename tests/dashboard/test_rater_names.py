@@ -13,13 +13,13 @@ from labeling import raters
 from labeling.models import Rater
 from tests import factories
 from tests.labeling.quality import submitted_work
-from tests.people.personas import make_personas
+from tests.people.personas import LoggedInPersonas
 
 pytestmark = pytest.mark.django_db
 
 
-def test_equal_names_are_distinguished_by_pseudonym(client: Client) -> None:
-    cast = make_personas()
+def test_equal_names_are_distinguished_by_pseudonym(client: Client, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     client.force_login(cast.lead)
     for number, name in enumerate(("Anna Schmidt", "Anna Schmidt", "Bo")):
         user = factories.make_user(f"user{number}", name=name)
@@ -36,8 +36,8 @@ def test_equal_names_are_distinguished_by_pseudonym(client: Client) -> None:
     assert len(client.get(address).context["agreement"]["pairs"].rows) == 2
 
 
-def test_pseudonym_of_an_imported_labeler_is_not_shortened() -> None:
-    cast = make_personas()
+def test_pseudonym_of_an_imported_labeler_is_not_shortened(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     raters.ensure_labeler(project=cast.project, labeler="annotator-12", now=factories.NOW)
     assert rater_names.get_pseudonym(Rater.objects.get(labeler="annotator-12")) == "annotator-12"
     assert rater_names.get_pseudonym(factories.make_rater(cast.project)) == "00000000"

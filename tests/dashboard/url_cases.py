@@ -1,5 +1,5 @@
-"""The addresses of settings, jobs, figures and reviews, for the walk of `tests.test_permissions`: how each is asked,
-and by whom."""
+"""The URLs of settings, jobs, figures and reviews, for `tests.test_permissions`: the method, and the expected status
+per user."""
 
 from typing import Any
 

@@ -54,7 +54,7 @@ def submit_assignment(assignment: int, rater: Rater, now: dt.datetime, *, first_
 
 
 def finish_training_trace(rater: Rater, now: dt.datetime) -> None:
-    """Rate a training trace and look at its answer."""
+    """Rate a training trace and acknowledge its feedback."""
     assignment = rate_next(rater, now)
     assert rater.user is not None
     onboarding.acknowledge_feedback(assignment_id=assignment.pk, rater_id=rater.pk, by=rater.user, now=now)
@@ -66,7 +66,7 @@ def current_stage(rater: Rater) -> str:
 
 
 def refusal_of_claim(rater: Rater, now: dt.datetime) -> str:
-    """At which station a claim is sent away, or why otherwise."""
+    """Return the gate at which a claim is refused, or the name of another refusal."""
     try:
         claim_next(rater, now)
     except queue.OnboardingRequired as first:

@@ -37,7 +37,7 @@ def known(project: Project, use: GoldUse, *accepted: int | None) -> Trace:
 
 
 def hidden(project: Project, n: int) -> list[Trace]:
-    """As many of each place."""
+    """Make equally many hidden gold traces of each stratum."""
     return [known(project, GoldUse.HIDDEN, place) for _ in range(n) for place in (None, 0, 1, 2)]
 
 
@@ -58,7 +58,7 @@ def test_proposal_is_stratified_and_reproducible() -> None:
     assert gold_sets.propose_screening_set(project=project, wanted=first.wanted) == first
     others = [gold_sets.propose_screening_set(project=project, wanted=first.wanted, round=n) for n in range(2, 6)]
     assert any(set(chosen(each)) != set(chosen(first)) for each in others)
-    assert not Gold.objects.filter(use=GoldUse.SCREENING).exists()  # it was shown, and nothing else
+    assert not Gold.objects.filter(use=GoldUse.SCREENING).exists()  # exactly what was shown
 
 
 def test_proposal_leaves_out_unsuitable_traces(lead: User) -> None:
@@ -102,7 +102,7 @@ def test_replaced_set_has_exactly_the_chosen_traces(lead: User) -> None:
     open_ones = (
         QueueEntry.objects.filter(is_open=True).order_by("-key", "-trace_id").values_list("trace_id", "lane__arm")
     )
-    assert list(open_ones) == [(each, "screening") for each in wanted]  # in this order, and hidden no more
+    assert list(open_ones) == [(each, "screening") for each in wanted]  # in this order, and no longer hidden
     assert GoldRating.objects.get(gold__use="screening").explanation == "It holds."
     detail = Event.objects.get(what="screening.set_taken").detail
     assert detail == {"traces": 3, "new": 2, "left": 1, "late": 1, "early": 1, "none": 1}
@@ -125,7 +125,7 @@ def test_unavailable_trace_cannot_be_in_a_set(lead: User) -> None:
 
 
 def test_constant_answers_fail_a_stratified_set(lead: User, now: dt.datetime) -> None:
-    """Through the claims and submits of the way in."""
+    """The raters go through the claims and submits of the onboarding."""
     natural, drawn = (
         onboarding_project.make_project(screening_pass_share=0.75, screening_attempts=1) for _ in range(2)
     )

@@ -76,7 +76,7 @@ def test_changed_version_is_read_again_before_the_next_trace(
     agree(rater, now)
     read(rater, now)
     in_hand = onboarding_project.claim_next(rater, now).assignment_id
-    onboarding.claim_trace(rater_id=rater.pk, by=rater.user, now=now)  # fetched ahead
+    onboarding.claim_trace(rater_id=rater.pk, by=rater.user, now=now)  # prefetched
     publish(project=project, by=None, now=now)
     assert Assignment.objects.filter(state="held").count() == 0
     assert onboarding_project.refusal_of_claim(rater, now) == station

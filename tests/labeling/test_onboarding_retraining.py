@@ -1,4 +1,4 @@
-"""Once more through guideline, training and screening."""
+"""Retraining repeats the guideline, the training and the screening."""
 
 import datetime as dt
 
@@ -65,7 +65,7 @@ def test_retraining_serves_both_sets_again(now: dt.datetime) -> None:
 
 
 def test_retraining_during_training_starts_over(now: dt.datetime) -> None:
-    """An open trace is finished first, and served again afterwards."""
+    """An open trace is finished first, and served again afterward."""
     project = onboarding_project.make_project(training=2)
     rater = factories.make_rater(project, stage="training")
     assert rater.user is not None
@@ -73,7 +73,7 @@ def test_retraining_during_training_starts_over(now: dt.datetime) -> None:
     opened = onboarding_project.claim_next(rater, now)
     onboarding.require_retraining(rater_id=rater.pk, by=rater.user, now=now)
     assert gold_sets.load_set_progress(rater=road_of(rater), purpose=AssignmentPurpose.TRAINING).done == 0
-    onboarding_project.finish_training_trace(rater, now)  # the other one; the open one is waited for
+    onboarding_project.finish_training_trace(rater, now)  # the other one; the open one must be finished first
     assert onboarding_project.current_stage(rater) == "training"
     onboarding_project.submit_assignment(opened.assignment_id, rater, now)
     onboarding.acknowledge_feedback(assignment_id=opened.assignment_id, rater_id=rater.pk, by=rater.user, now=now)

@@ -1,4 +1,4 @@
-"""The screening: the project's mark, its number of attempts, and what comes after each end."""
+"""The screening: the project's pass mark, its number of attempts, and what follows a pass or a failure."""
 
 import datetime as dt
 from functools import partial
@@ -20,7 +20,7 @@ WRONG = 0  # a step before the error
 
 @pytest.mark.django_db
 def test_mix_shows_who_passes_without_reading(now: dt.datetime) -> None:
-    """Constant answers pass a set of sound traces, but not a set with errors in half of them."""
+    """Constant answers pass a set of traces without errors, but not a set with errors in half of them."""
     project = onboarding_project.make_project(screening=2, screening_pass_share=0.75)
     assert gold_sets.load_screening_mix(project) == (2, 0, 2)
     for _ in range(8):

@@ -1,4 +1,5 @@
-"""After each training trace its answer is looked at, then comes the next; after the last the screening, or the work."""
+"""After each training trace the rater reads its feedback, then gets the next one; after the last one, screening or work
+follows."""
 
 import datetime as dt
 

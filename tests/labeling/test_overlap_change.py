@@ -1,4 +1,4 @@
-"""A change of the overlap: its impact, the job, and the new evaluation."""
+"""A change of the overlap: its impact, the job, and the new resolution of traces."""
 
 import datetime as dt
 from typing import Any

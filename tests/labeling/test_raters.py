@@ -1,4 +1,4 @@
-"""Who rates within a project."""
+"""The raters of a project."""
 
 import datetime as dt
 

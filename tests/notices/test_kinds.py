@@ -33,6 +33,7 @@ from tests import factories
 from tests.conventions.rule import text_of
 from tests.exports import snapshot_builder
 from tests.labeling.quality import submitted_work
+from tests.machines import judged_project
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -64,6 +65,11 @@ def judge_generation(project: Project, lead: User, folder: Path) -> None:
         n_traces=0,
         now=NOW,
     )
+
+
+def pause_judge(project: Project, lead: User, folder: Path) -> None:
+    judged_project.add_traces(project, 1)
+    judged_project.pause_run(judged_project.start_run(judged_project.make_judge(project)))
 
 
 def spend(share: str) -> Callable[[Project, User, Path], None]:
@@ -100,6 +106,7 @@ CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "import.done": import_file,
     "snapshot.built": build_snapshot,
     "generation.judged": judge_generation,
+    "judge_run.paused": pause_judge,
     "project.budget_warned": spend("1.20"),
     "project.budget_reached": spend("0.50"),
     "correction.asked": ask_for_correction,

@@ -1,4 +1,4 @@
-"""Events become notices once, and notices are delivered, repeated and given up."""
+"""Each event becomes one notice, and notices are delivered, retried and finally given up."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -7,19 +7,22 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.urls import reverse
 
 from accounts.models import User
 from events import audit_log
 from events.models import Event, QueuedEvent
 from jobs import runner
 from jobs.models import Job
-from labeling.models import Project
+from labeling import assignments
+from labeling.models import Project, Rater
 from notices import outbox, subscriptions
 from notices.kinds import NOTICE_KINDS
 from notices.models import Notice, NoticeDelivery, NoticeState, Webhook
 from people import members
 from people.models import Role
 from tests import concurrency, factories
+from tests.labeling.quality import submitted_work
 from tests.notices import receivers
 
 pytestmark = pytest.mark.django_db
@@ -94,7 +97,13 @@ def test_event_is_sent_once_to_each_webhook_that_wants_it(
             "created_at": NOW.isoformat(),
             "project": {"slug": "sums", "name": project.name},
             "url": "http://127.0.0.1:8000/projects/sums/pay/",
-            "data": {"amount": "100", "spent": "80.00"},
+            "data": {
+                "amount": "100",
+                "spent": "80.00",
+                "currency": "EUR",
+                "amount_shown": "€100.00",
+                "spent_shown": "€80.00",
+            },
         }
     ]
 
@@ -212,6 +221,26 @@ def test_lead_who_left_gets_no_waiting_mail(project: Project, lead: User, mail_s
     members.leave_project(membership=membership, now=NOW)
     send(NOW)
     assert (states(), mail_server.mails) == ([(NoticeState.FAILED, 1)], [])
+
+
+def test_correction_is_mailed_to_the_annotator_with_the_way_to_their_home_page(
+    project: Project, lead: User, mail_server: receivers.MailServer
+) -> None:
+    ann = factories.make_user("ann", email="ann@example.org")
+    membership = members.add_member(project=project, user=ann, role=Role.ANNOTATOR, now=NOW)
+    made = submitted_work.submit_trace(Rater.objects.get(user=ann), factories.make_trace(project), [1, 1, 1])
+    assignments.request_correction(assignment_id=made.pk, note="Look at step 2.", by=lead, now=NOW)
+    send(NOW)
+    (mail,) = mail_server.mails
+    assert mail["To"] == "ann@example.org"
+    assert mail.get_content().split()[-1] == "http://127.0.0.1:8000" + reverse("annotate:home")
+    assert "/projects/" not in mail.get_content()
+    other = submitted_work.submit_trace(Rater.objects.get(user=ann), factories.make_trace(project), [1, 1, 1])
+    assignments.request_correction(assignment_id=other.pk, note="And here.", by=lead, now=NOW)
+    outbox.make_notices(now=NOW)
+    members.leave_project(membership=membership, now=NOW)
+    send(NOW)
+    assert len(mail_server.mails) == 1
 
 
 def test_nothing_is_mailed_without_a_mail_server(project: Project, lead: User) -> None:

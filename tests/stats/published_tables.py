@@ -1,4 +1,4 @@
-"""The published tables that the statistics are checked against, as the shared data keeps them."""
+"""Published tables in the shared data, with which the statistics are compared."""
 
 import json
 from pathlib import Path

@@ -159,7 +159,7 @@ def test_unit_in_which_labels_are_written_changes_nothing(matrix: Matrix, unit: 
 @_LEAN
 @given(matrices(k=2))
 def test_unused_distant_value_changes_no_alpha(matrix: Matrix) -> None:
-    """The two that were used are then next to each other, and still two."""
+    """The two used values are then neighbors, and still two values."""
     near, far = values(matrix, scale=(0.0, 1.0)), values(matrix, scale=(0.0, 1.0, 1e9))
     for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval"):
         assert_same({name: near[name]}, {name: far[name]})

@@ -18,7 +18,7 @@ def test_unique_rows_finds_each_row_once(rows: Floats) -> None:
 
 
 def test_unique_rows_separates_rows_with_equal_hashes() -> None:
-    """So large that what tells them apart is lost when it is added."""
+    """The numbers are so large that adding their small differences loses them."""
     rows = np.array([[1e18, 1.0], [1e18, 2.0], [1e18, 1.0]])
     kinds, kind = unique_rows(rows)
     assert np.array_equal(kinds[kind], rows)

@@ -11,7 +11,7 @@ from stats.estimates import Reason
 
 
 def over_confident(*, n: int, sharpness: float) -> tuple[first_error_reports.FirstErrorPlaces, np.ndarray, np.ndarray]:
-    """Traces whose truth is drawn from p, and a posterior that is p to the power of `sharpness`."""
+    """Draw traces whose truth follows p, with a posterior that is p to the power of `sharpness`."""
     random = np.random.default_rng(8)
     places = first_error_reports.enumerate_places(np.full(n, 4))
     p = random.dirichlet(np.ones(5), n)
@@ -76,7 +76,7 @@ def test_threshold_takes_everything_when_nearly_all_is_right() -> None:
 
 
 def test_threshold_goes_by_the_one_sided_lower_bound() -> None:
-    """92 of 100 right is no .90 that can be promised; 95 of 100 is, by a bound that fails one time in ten."""
+    """92 of 100 right do not support a promise of .90; 95 of 100 do, by a bound that fails one time in ten."""
     sure = np.full(100, 0.99)
     assert (
         calibration.choose_acceptance_threshold(confidences=sure, is_right=np.arange(100) >= 8).reason
@@ -95,7 +95,8 @@ def test_threshold_stops_where_the_promise_breaks() -> None:
 
 
 def test_threshold_looks_no_further_once_the_promise_broke() -> None:
-    """The most confident quarter has twenty wrong, all others none: .95 in all, of which nothing was promised."""
+    """The most confident quarter has twenty wrong answers, the others none. In total, 95 % are right, but the promise
+    already fails for the first quarter."""
     found = calibration.choose_acceptance_threshold(confidences=np.linspace(1, 0.5, 400), is_right=np.arange(400) >= 20)
     assert (found.threshold, found.reason) == (None, Reason.BELOW_PROMISE)
 

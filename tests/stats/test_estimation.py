@@ -13,7 +13,7 @@ from tests.stats.strategies import HOLE, matrices
 
 
 def rated(*, problems: int, steps: int = 6, accuracy: float = 0.85, seed: int = 0) -> RatingPatterns:
-    """Two raters who call each step right with some accuracy, problems of differing difficulty."""
+    """Draw the ratings of two raters who judge each step with some accuracy, on problems of differing difficulty."""
     random = np.random.default_rng(seed)
     truth = random.integers(0, 3, (problems, steps))
     skill = np.clip(random.normal(accuracy, 0.1, (problems, 1)), 0, 1)
@@ -56,7 +56,7 @@ def test_value_that_depends_on_one_problem_has_no_interval_but_a_reason() -> Non
 
 
 def test_one_disagreement_is_measured_on_the_plain_scale() -> None:
-    """Without the one problem that disagrees the value is 1, which the Fisher scale cannot hold."""
+    """Without the one problem that disagrees the value is 1, which has no place on the Fisher scale."""
     rows = [(problem, (2, 0, 0), 3) for problem in range(9)] + [(problem, (0, 0, 2), 3) for problem in range(9)]
     estimate = agreement.estimate_step_statistics(rating_patterns.patterns_from_rows([*rows, (9, (1, 0, 1), 1)]))[
         "alpha_nominal"
@@ -98,7 +98,8 @@ def test_merged_units_give_the_same_estimates(matrix: npt.NDArray[np.int64]) -> 
 
 
 def test_bootstrap_with_undefined_resamples_has_a_reason() -> None:
-    """The value is there; without the one problem that varies, which a third of all draws leave out, it is not."""
+    """The value is defined. Without the one problem that varies, which a third of all draws leave out, it is
+    undefined."""
     rows = [(problem, (0, 0, 2), 5) for problem in range(39)] + [(39, (1, 0, 1), 1), (39, (2, 0, 0), 1)]
     estimate = agreement.estimate_step_statistics(rating_patterns.patterns_from_rows(rows))["alpha_nominal"]
     assert estimate.value is not None
@@ -142,7 +143,7 @@ def test_missing_share_or_interval_has_a_reason() -> None:
 
 
 def test_problem_without_a_case_is_none() -> None:
-    """Five problems have something to say, and so there is an interval; the sixth is neither counted nor left out."""
+    """Five problems have cases, so there is an interval; the sixth is neither counted nor left out in turn."""
     some = {problem: (problem % 2, 3) for problem in range(5)}
     assert estimation.estimate_share_by_problem(some | {5: (0, 0)}) == estimation.estimate_share_by_problem(some)
     assert estimation.estimate_share_by_problem(some).counts.problems == 5
@@ -150,7 +151,8 @@ def test_problem_without_a_case_is_none() -> None:
 
 @pytest.mark.parametrize("per_problem", [1, 10])
 def test_interval_covers_clustered_cases(per_problem: int) -> None:
-    """Problems differ in how often they are missed; a nominal 95 % interval holds the mean in about so many samples."""
+    """Problems differ in how often they are missed; a nominal 95 % interval contains the mean in about 95 % of
+    samples."""
     random, held, runs = np.random.default_rng(5), 0, 300
     for _ in range(runs):
         hard = random.beta(1, 2, size=30)

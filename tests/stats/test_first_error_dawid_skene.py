@@ -26,7 +26,7 @@ def one_report(*, end: int, length: int, censored: bool = False) -> ReportArrays
 
 
 def written_out(*, s: int, e: int, t: int, censored: bool, f: float, d: float, g: float) -> float:
-    """The log-likelihood of a report s for a first error e, T standing for none, branch by branch."""
+    """Return the log-likelihood of a report s for a first error e (T for none), written out branch by branch."""
     log = math.log
     if censored:
         if s <= e:
@@ -107,8 +107,8 @@ def test_hazard_of_nothing_seen_is_one_in_ten() -> None:
 
 
 def test_rates_with_few_data_shrink_to_the_pooled_rates() -> None:
-    """One report of one step, an error: before anything is learned it is 11 to 1 that there is one. Ten occasions of
-    the first guess weigh in the rates of all, and ten of those in the rater's own."""
+    """The only report has one step, an error: with the starting rates, the odds of an error are 11 to 1. Ten occasions
+    of the first guess weigh in the rates of all, and ten of those in the rater's own."""
     found = first_error_dawid_skene.fit_reports(one_report(end=0, length=1), max_rounds=0)
     wrong, right = 1.1 / 1.2, 0.1 / 1.2
     common = [(right + 0.5) / (right + 10), (wrong + 6) / (wrong + 10), 0.3]

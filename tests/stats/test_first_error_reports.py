@@ -1,4 +1,4 @@
-"""The first error by counting votes, against counting by hand."""
+"""The first error by votes, compared with counts by hand."""
 
 from collections.abc import Set
 

@@ -150,7 +150,7 @@ def test_t_quantile_rejects_invalid_arguments(p: float, df: int) -> None:
 
 
 def draws(copies: list[int]) -> Floats:
-    """Two problems' worth of sums in each kind, a 1 beside them that counts the problems of a draw."""
+    """Return resampled sums of two problems per kind, with a column of ones that counts the problems of a draw."""
     kinds = np.column_stack([np.arange(len(copies)), np.ones(len(copies))]).astype(np.float64)
     found = intervals.draw_resamples(sums=kinds, copies=np.array(copies), rest=np.array([100.0, 0.5]))
     assert not isinstance(found, Reason)
@@ -191,7 +191,7 @@ def test_bootstrap_interval_runs_between_the_quantiles_of_the_draws(level: float
 
 
 def test_bootstrap_of_very_many_problems_draws_groups_of_them() -> None:
-    """Nothing is lost, as many are drawn as there are, and the spread is that of problems."""
+    """Every problem is in a group, each draw has as many problems as the sample, and the spread is that of problems."""
     sums = np.random.default_rng(3).gamma(2.0, size=(3 * intervals.MAX_GROUPS, 2))
     copies = np.random.default_rng(4).integers(1, 4, len(sums))
     found = intervals.draw_resamples(sums=sums, copies=copies, rest=np.array([5.0, 0.0]))

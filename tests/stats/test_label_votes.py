@@ -66,7 +66,7 @@ def test_posterior_is_a_distribution_and_likelihood_never_falls(votes: LabelVote
 
 
 def test_smoothing_is_added_to_what_was_counted() -> None:
-    """.1 vote everywhere and .5 more for the right label, before anything is divided."""
+    """.1 vote is added everywhere, and .5 more for the right label, before the division."""
     fit = label_votes.fit_votes(LabelVotes(np.array([0, 1]), np.array([0, 1]), np.array([0, 1]), 2), max_rounds=0)
     assert fit.errors[0] == pytest.approx(np.array([[1.6 / 1.7, 0.1 / 1.7], [0.1 / 0.7, 0.6 / 0.7]]))
 

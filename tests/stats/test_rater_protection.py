@@ -19,7 +19,7 @@ LENGTH = 5
 def observe(
     rows: list[tuple[int, int, int]], *, known: Mapping[int, set[int]] | None = None, fast: Ints | None = None
 ) -> ObservedWork:
-    """Rows are (trace, rater, end); every trace has five steps."""
+    """Build observed work from rows (trace, rater, end); every trace has five steps."""
     traces, raters, ends = np.array(rows).T
     n = len(rows)
     return ObservedWork(

@@ -47,14 +47,14 @@ def test_run_is_compared_with_chance() -> None:
     usual: dict[Hashable, float] = {None: 0.7, 0: 0.3}
     found = rater_signals.check_longest_run([None] * 6 + [0] * 9 + [None] * 5, usual, least=20)
     assert found is not None
-    assert (found.value, found.is_raised) == (9, True)  # the rarer end, not the longer run, is what tells
+    assert (found.value, found.is_raised) == (9, True)  # the run with the rarer outcome counts, not the longer one
     sound = rater_signals.check_longest_run([None] * 8 + [0, None] * 8, usual, least=20)
     assert sound is not None
     assert not sound.is_raised
 
 
 def test_run_of_few_is_no_straight_line_however_rare_its_end() -> None:
-    """Two traces in a row with an error at a rare step are a coincidence."""
+    """Two consecutive traces with an error at a rare step are a coincidence."""
     found = rater_signals.check_longest_run([None, 12, 12, None, 0] * 5, {None: 0.7, 0: 0.3}, least=20)
     assert found is not None
     assert (found.value, found.is_raised) == (2, False)
@@ -68,3 +68,20 @@ def test_run_of_raters_at_random_is_hardly_ever_raised(seed: int) -> None:
         for _ in range(40)
     ]
     assert sum(each is not None and each.is_raised for each in raised) <= 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_impossible"),
+    [
+        ([12.0, 0.3, 0.3, 0.3], False),  # reads the trace first
+        ([4.0, 5.0, 3.0, 6.0], False),
+        ([0.3, 0.3, 0.3, 0.3], True),
+        ([3.0, 0.3, 0.3, 0.3], True),  # 80 words in less than 4 seconds, most steps in an instant
+        ([1.0, 1.0, 1.0, 1.0], False),  # skims, but deliberately
+        ([0.45, 0.45, 0.45, 0.45], True),  # 44 words per second
+    ],
+)
+def test_reading_needs_time(seconds: list[float], is_impossible: bool) -> None:
+    ms, n_fast = 1000 * sum(seconds), sum(each < 0.4 for each in seconds)
+    found = rater_signals.is_faster_than_reading(ms=ms, words=80, n_fast=n_fast, n_steps=len(seconds))
+    assert found == is_impossible

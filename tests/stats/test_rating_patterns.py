@@ -1,4 +1,4 @@
-"""The data shape: counting, compressing, refusing what cannot be."""
+"""Rating patterns: counting, merging, and refusing impossible input."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_compress_joins_equal_patterns_of_one_problem_only() -> None:
 
 @pytest.mark.parametrize("largest", [2, 3000, 2**21])
 def test_compress_counts_sorts_or_compares_with_the_same_result(largest: int) -> None:
-    """Small keys are counted, large ones sorted, and where no key fits in 64 bits rows are compared."""
+    """Small keys are counted and large ones sorted; if a key does not fit into 64 bits, rows are compared."""
     made = rating_patterns.patterns_from_rows([(n % 3, (n % 2, largest, n % 2), 1) for n in range(60)])
     joined = rating_patterns.merge_equal_patterns(made)
     assert (len(joined.units), joined.n_units, joined.n_pairable) == (6, made.n_units, made.n_pairable)

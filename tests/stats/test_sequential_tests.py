@@ -1,4 +1,4 @@
-"""The tests that watch a rater's gold: step by step they do what they say, and they err as rarely as promised."""
+"""The sequential tests on gold answers: each step follows the formula, and errors are as rare as promised."""
 
 import math
 
@@ -13,7 +13,7 @@ from stats.sequential_tests import SequentialPlan
 
 
 def one_by_one(right: list[bool], plan: SequentialPlan) -> int | None:
-    """The same rule as a person would keep it: one number, one gold at a time."""
+    """Apply the same rule by hand: one running number, one gold answer at a time."""
     gain = {True: math.log(plan.p1 / plan.p0), False: math.log((1 - plan.p1) / (1 - plan.p0))}
     sum_, cusum, is_testing = 0.0, 0.0, True
     for answered, was_right in enumerate(right, start=1):
@@ -51,7 +51,7 @@ def test_good_rater_is_rarely_paused_and_a_poor_one_nearly_always(p0: float) -> 
 
 def test_plan_is_the_published_one() -> None:
     plan = sequential_tests.make_plan(p0=0.85)
-    assert plan.bound == pytest.approx(2.944, abs=5e-4)  # five per cent either way
+    assert plan.bound == pytest.approx(2.944, abs=5e-4)  # five percent in either direction
     assert [plan.p1, plan.sprt_ends_after, plan.cusum_bound] == pytest.approx([0.7, 60, 7.0])
 
 

@@ -33,7 +33,7 @@ def always_positive(random: np.random.Generator) -> None:
 
 
 def half_negative(random: np.random.Generator) -> int | None:
-    """Presses at each of eight steps, as often negative as not."""
+    """Rate each of eight steps negative with a probability of one half."""
     at = int(random.geometric(0.5)) - 1
     return at if at < 8 else None
 
@@ -46,7 +46,7 @@ def sets(run: int) -> tuple[list[GoldCandidate], list[GoldCandidate]]:
 
 
 def passes(taken: list[GoldCandidate], habit: Habit, random: np.random.Generator) -> bool:
-    """Judged by stratum, which is more lenient than by step."""
+    """Count an answer as right if its stratum is right, which is more lenient than the exact step."""
     said = (habit(random) for _ in taken)
     right = sum(strata.stratum_of([each], 8) == one.place for one, each in zip(taken, said, strict=True))
     return right >= MARK
@@ -54,7 +54,8 @@ def passes(taken: list[GoldCandidate], habit: Habit, random: np.random.Generator
 
 @pytest.mark.parametrize("habit", [always_positive, half_negative])
 def test_screening_rejects_raters_who_do_not_read(habit: Habit) -> None:
-    """At the natural rate an always-positive clicker passes one screening in three; of a drawn set none."""
+    """With the natural share of errors, a rater who always clicks positive passes one screening in three; with a drawn
+    set, none."""
     random = np.random.default_rng(3)
     natural = stratified = 0
     for run in range(RUNS):
@@ -67,7 +68,7 @@ def test_screening_rejects_raters_who_do_not_read(habit: Habit) -> None:
 
 
 def test_hidden_gold_reveals_raters_who_do_not_read() -> None:
-    """Whatever the pool, in every beginning of the order a quarter is sound, and each domain has its turn."""
+    """For any pool, a quarter of every prefix of the order has no error, and domains alternate."""
     order = strata.interleave_strata(pool(600, 1, sound=0.5), seed="x")
     for n in (4, 12, 60):
         assert Counter(each.place for each in order[:n]) == dict.fromkeys(strata.STRATA, n // 4)
@@ -112,4 +113,4 @@ def test_draw_repeats_no_problem_and_keeps_the_current_set() -> None:
 )
 def test_place_of_goes_by_thirds(accepted: list[int | None], n_steps: int, place: str) -> None:
     assert strata.stratum_of(accepted, n_steps) == place
-    assert strata.stratum_of([99], n_steps) == "late"  # a file may name a step behind the last
+    assert strata.stratum_of([99], n_steps) == "late"  # a file may name a step past the end

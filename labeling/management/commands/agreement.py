@@ -17,7 +17,9 @@ class Command(csv_command.CsvCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default 0.95)")
+        parser.add_argument(
+            "--level", type=float, default=0.95, help="confidence level of the intervals (default 0.95)"
+        )
 
     def compute(self, options: dict[str, Any]) -> dict[str, Any]:
         if not 0 < options["level"] <= MAX_LEVEL:

@@ -13,6 +13,7 @@ from labeling.traces import undo
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load all pages; the servers run them when they start
     help = "Undo an import. Without an ID, list the imports of the project."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,7 +27,9 @@ class Command(BaseCommand):
             return
         source = sources.filter(pk=options["source"]).first()
         if source is None:
-            raise CommandError(_("The project has no import with this ID. Leave the ID out to list the imports."))
+            raise CommandError(
+                _("The project has no import with this ID. To list the imports, run the command without an ID.")
+            )
         try:
             counts = self._undo(source)
         except JobFailed as error:

@@ -14,19 +14,19 @@ _FOLDER = Path(__file__).parent
 
 class GuidelineTemplate(NamedTuple):
     name: str | Promise
-    what: str | Promise  # for which traces
-    protocol: Protocol  # that the text explains
+    what: str | Promise  # the kind of traces it is for
+    protocol: Protocol  # the protocol that the text explains
 
 
 TEMPLATES = {
     "math": GuidelineTemplate(
         _("Step-by-step math"),
-        _("Solutions to problems with one answer, rated up to the first error."),
+        _("Solutions to problems with a single answer, rated up to the first error."),
         Protocol.FIRST_ERROR,
     ),
     "agents": GuidelineTemplate(
         _("Agents with tools"),
-        _("Runs of assistants that call tools, with every step rated."),
+        _("Runs by assistants that call tools. Every step is rated."),
         Protocol.EVERY_STEP,
     ),
     "policy": GuidelineTemplate(

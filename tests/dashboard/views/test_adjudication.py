@@ -17,14 +17,14 @@ from labeling.quality.gold import make_gold
 from tests import factories
 from tests.factories import NOW
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas, make_personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def contest(cast: Personas, *, minutes: int = 0, first_errors: tuple[int | None, ...] = (0, 1, None)) -> Trace:

@@ -3,10 +3,8 @@
 import datetime as dt
 
 import pytest
-from django.db import connection
 from django.db.models import F
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,12 +15,12 @@ from jobs.models import Job, JobState
 from labeling.models import ProjectStats, Rater, RaterModelFit, ReportCount, SettlementDay
 from labeling.models.consensus import FitBasis
 from labeling.models.gold import GoldUse
-from labeling.quality import project_stats, recount_job
+from labeling.quality import project_stats, recount_job, redundancy
 from labeling.quality.gold import make_gold
 from stats.estimates import Reason
 from tests import factories
 from tests.api import api_clients
-from tests.dashboard.labeled_project import label_traces, read_csv
+from tests.dashboard.labeled_project import count_queries_as_it_grows, label_traces, read_csv
 from tests.labeling.quality import submitted_work
 from tests.people.personas import Personas
 
@@ -42,13 +40,8 @@ def test_project_without_submissions_has_no_agreement(client: Client, address: s
 
 
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
-    costs = []
-    for n in (3, 12):
-        label_traces(cast, n)
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address)
-        costs.append(len(queries))
-    assert costs[0] == costs[1] <= 7
+    few, many = count_queries_as_it_grows(client, cast, address)
+    assert few == many <= 7
 
 
 def test_statistics_have_n_and_interval_or_a_reason(client: Client, cast: Personas, address: str) -> None:
@@ -189,7 +182,22 @@ def test_shares_of_the_rater_model_are_formatted_like_all_shares(client: Client,
         assert all(number_format.format_share(value) in text for value in values)
 
 
-def test_agreement_can_leave_raters_out(client: Client, cast: Personas, address: str) -> None:
+def test_page_states_the_probability_from_which_the_model_settles(client: Client, cast: Personas, address: str) -> None:
+    trace = factories.make_trace(cast.project)
+    submitted_work.submit_trace(submitted_work.make_raters(cast.project, 1)[0], trace, [1, -1])
+    project_stats.compute_project_stats(project_id=cast.project.pk, now=factories.NOW)
+    checked = {"n_checked": 40, "checked_right": 40, "checked_expected": 38.0, "checked_deviation": 1.0}
+    sizes = {"n_traces": 1, "n_readings": 2, "n_gold": 0, "rates": {}, "hazards": {}}
+    RaterModelFit.objects.create(
+        project=cast.project, basis=FitBasis.BLIND, number=1, made_at=factories.NOW, **sizes, **checked
+    )
+    html = client.get(address).content.decode()
+    assert 'data-settles="model"' in html
+    stated = html.partition("data-confident>")[2].partition("</span>")[0]
+    assert number_format.format_share(redundancy.CONFIDENT) in stated
+
+
+def test_agreement_can_leave_raters_out_or_include_only_some(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 4)
     one, two = Rater.objects.filter(project=cast.project, reports__isnull=False).distinct().order_by("pk")
     third = factories.make_rater(cast.project)
@@ -198,12 +206,19 @@ def test_agreement_can_leave_raters_out(client: Client, cast: Personas, address:
         submitted_work.submit_trace(rater, trace, [1, 1, 1])
     submitted_work.refresh_quality(now=factories.NOW + dt.timedelta(hours=1))
     assert client.get(address).context["agreement"]["part"].estimates["exact"]["n"] == 5
-    page = client.get(address, {"without": one.pk})
+    page = client.get(f"{address}?rater={one.pk}&choice=without")
     assert page.context["agreement"]["part"].estimates["exact"]["n"] == 1
-    assert 'data-without="1"' in page.content.decode()
+    assert 'data-chosen="1"' in page.content.decode()
+    page = client.get(f"{address}?rater={one.pk}&rater={two.pk}&choice=only")
+    assert page.context["agreement"]["part"].estimates["exact"]["n"] == 4
+    assert 'data-population="only"' in page.content.decode()
     program = api_clients.make_client(cast.engineer)
     api = reverse("api:agreement", args=[cast.project.slug])
     assert program.get(api).json()["n_traces"] == 5
     found = program.get(api, {"without": str(one.labeler)}).json()
     assert (found["n_traces"], found["without"]) == (1, [one.labeler])
-    assert program.get(api, {"without": "nobody"}).status_code == 422
+    found = program.get(api, {"only": [str(one.labeler), str(two.labeler)]}).json()
+    assert (found["n_traces"], found["without"]) == (4, [])
+    assert program.get(api, {"only": str(one.labeler)}).json()["n_traces"] == 0
+    for name in ("only", "without"):
+        assert program.get(api, {name: "nobody"}).status_code == 422

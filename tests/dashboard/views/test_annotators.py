@@ -19,12 +19,11 @@ from labeling.models import Lane, ProjectStats, Rater
 from labeling.models.queue import SamplingSource
 from labeling.projects import lifecycle
 from labeling.quality import project_stats
-from people import members
-from people.models import Role
+from stats import rater_protection
 from tests import factories
-from tests.dashboard.labeled_project import label_traces, read_csv
+from tests.dashboard.labeled_project import count_queries_as_it_grows, label_traces, read_csv
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
@@ -41,15 +40,8 @@ def test_annotators_without_answers_have_no_gold_accuracy(client: Client, addres
 
 
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
-    costs = []
-    for n in (3, 12):
-        label_traces(cast, n)
-        for _ in range(n):
-            members.add_member(project=cast.project, user=factories.make_user(), role=Role.ANNOTATOR, now=factories.NOW)
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address)
-        costs.append(len(queries))
-    assert costs[0] == costs[1] <= 8
+    few, many = count_queries_as_it_grows(client, cast, address)
+    assert few == many <= 8
 
 
 def test_page_describes_the_gold_threshold(client: Client, cast: Personas, address: str) -> None:
@@ -61,11 +53,12 @@ def test_page_describes_the_gold_threshold(client: Client, cast: Personas, addre
 
 def test_annotator_page_shows_the_evidence_and_who_paused(client: Client, cast: Personas) -> None:
     people = submitted_work.make_raters(cast.project, 4)
-    for number in range(20):
+    for number in range(20 + 5):  # a pause by a check follows up to five traces later
         trace = factories.make_trace(cast.project)
         submitted_work.submit_trace(people[0], trace, [1, 1, 1])
         submitted_work.submit_trace(people[1 + number % 3], trace, [1, -1])
-    submitted_work.refresh_quality(now=factories.NOW)
+        if number >= 19:
+            submitted_work.refresh_quality(now=factories.NOW)
     raters.pause_rater(rater=people[1], reason="See me.", by=cast.lead, now=factories.NOW)
     pages = [
         client.get(reverse("dashboard:annotator", args=[cast.project.slug, person.pk])).content.decode()
@@ -74,6 +67,9 @@ def test_annotator_page_shows_the_evidence_and_who_paused(client: Client, cast: 
     assert 'data-paused-by="check"' in pages[0]
     assert 'data-protection="overwhelming"' in pages[0]
     assert 'data-false-alarms="0.01"' in pages[0]  # of repetitive results
+    for key, n_false in rater_protection.PAUSED_ALONE.items():
+        row = pages[0].partition(f'data-signal="{key}"')[2].partition("</tr>")[0]
+        assert f'data-false-pauses="{n_false}"' in row
     assert 'data-paused-by="person"' in pages[1]
     assert 'data-protection="open"' in pages[1]
 
@@ -92,8 +88,8 @@ def test_annotators_are_filtered_by_name_and_choice(client: Client, cast: Person
     assert 'data-empty="filter"' in client.get(address + "?q=nobody").content.decode()
 
 
-def test_last_trace_is_the_newest_of_all_lanes(now: dt.datetime) -> None:
-    cast = make_personas()
+def test_last_trace_is_the_newest_of_all_lanes(now: dt.datetime, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     project, actor = cast.project, cast.membership(cast.lead)
     policy, gold = (
         Lane.objects.create(project=project, arm=arm) for arm in (SamplingSource.POLICY, SamplingSource.GOLD)
@@ -119,9 +115,9 @@ def test_last_trace_is_the_newest_of_all_lanes(now: dt.datetime) -> None:
 
 
 def test_full_page_lists_paused_annotators_then_those_with_most_steps(
-    now: dt.datetime, monkeypatch: pytest.MonkeyPatch
+    now: dt.datetime, monkeypatch: pytest.MonkeyPatch, personas: LoggedInPersonas
 ) -> None:
-    cast = make_personas()
+    cast = personas.cast
     raters = [factories.make_rater(cast.project, kind="member", user=factories.make_user()) for _ in range(4)]
     figures = {str(rater.pk): {"steps": steps} for rater, steps in zip(raters, (5, 0, 9, 7), strict=True)}
     ProjectStats.objects.create(project=cast.project, content={"raters": figures, "watching": {}}, computed_at=now)
@@ -132,8 +128,8 @@ def test_full_page_lists_paused_annotators_then_those_with_most_steps(
     assert annotators.n == 5
 
 
-def test_csv_has_pay_as_a_number_and_pseudonyms(client: Client) -> None:
-    cast = make_personas()
+def test_csv_has_pay_as_a_number_and_pseudonyms(client: Client, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     client.force_login(cast.lead)
     lifecycle.change_settings(project=cast.project, pay_per_hour=Decimal(20), by=cast.lead, now=factories.NOW)
     rater = factories.make_rater(cast.project)

@@ -33,7 +33,7 @@ def lead(project: Project, client: Client) -> User:
     return user
 
 
-def log(project: Project, what: str, by: User | None, *, days: int = 0, **detail: str) -> None:
+def log(project: Project, what: str, by: User | None, *, days: int = 0, **detail: object) -> None:
     audit_log.log_event(
         what=what, by=by, now=factories.NOW + dt.timedelta(days=days), project=project.pk, subject="x:1", detail=detail
     )
@@ -42,7 +42,7 @@ def log(project: Project, what: str, by: User | None, *, days: int = 0, **detail
 def shown(client: Client, **query: Any) -> list[str]:
     page = client.get(reverse("dashboard:audit", args=["sums"]), query)
     assert page.status_code == 200
-    return [event.what for event, _person, _label in page.context["events"]]
+    return [event.what for event, *_rest in page.context["events"]]
 
 
 def test_filters_narrow_the_events(client: Client, project: Project, lead: User) -> None:
@@ -56,6 +56,14 @@ def test_filters_narrow_the_events(client: Client, project: Project, lead: User)
     assert shown(client, person=0) == ["gold.retired"]
     day = (factories.NOW + dt.timedelta(days=1)).date()
     assert shown(client, since=day, until=day) == ["gold.retired"]
+
+
+def test_details_leave_out_what_is_empty(client: Client, project: Project, lead: User) -> None:
+    log(project, "labels.set_aside", lead, labels=3, assignment=None, reason="", is_late=False)
+    page = client.get(reverse("dashboard:audit", args=["sums"]))
+    [(_event, _person, _label, details)] = page.context["events"]
+    assert dict(details) == {"labels": 3, "is_late": False}
+    assert "is_late: false" in page.content.decode()
 
 
 @pytest.mark.parametrize("query", [{"area": "<b>"}, {"person": "x"}, {"person": "999999"}, {"since": "yesterday"}])

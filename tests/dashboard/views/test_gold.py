@@ -13,15 +13,15 @@ from labeling.models import Gold
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import correct_gold, make_gold
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def add_gold(cast: Personas, *accepted: int | None) -> Gold:

@@ -10,15 +10,15 @@ from jobs.models import Job, JobState
 from prm import generations, registry
 from prm.registry import PRMIdentity
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     client.force_login(cast.engineer)
     return cast
 

@@ -12,14 +12,14 @@ from dashboard.views import members as members_views
 from people import invitations, members
 from people.models import Invitation, Membership, Role, WorkerId
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def load_page(client: Client, cast: Personas, person: User) -> str:
@@ -38,7 +38,7 @@ def test_query_count_does_not_depend_on_members(
             project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=factories.NOW, days=36_500
         )
     client.force_login(cast.owner)
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         response = client.get(reverse("dashboard:members", args=[cast.project.slug]))
     assert response.content.decode().count('scope="row"') == 6 + 2 * n
 

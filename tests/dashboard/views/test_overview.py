@@ -3,9 +3,7 @@
 import datetime as dt
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -17,10 +15,9 @@ from labeling.projects import lifecycle
 from labeling.quality import project_stats, settlements
 from labeling.quality.adjudication import withdraw_traces
 from people import members
-from people.models import Role
 from stats.estimates import Reason
 from tests import factories
-from tests.dashboard.labeled_project import label_traces, read_csv
+from tests.dashboard.labeled_project import count_queries_as_it_grows, label_traces, read_csv
 from tests.labeling.quality import submitted_work
 from tests.people.personas import Personas
 
@@ -44,15 +41,8 @@ def test_project_without_submissions_has_an_empty_overview(client: Client, addre
 
 
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
-    costs = []
-    for n in (3, 12):
-        label_traces(cast, n)
-        for _ in range(n):
-            members.add_member(project=cast.project, user=factories.make_user(), role=Role.ANNOTATOR, now=factories.NOW)
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address)
-        costs.append(len(queries))
-    assert costs[0] == costs[1] <= 15
+    few, many = count_queries_as_it_grows(client, cast, address)
+    assert few == many <= 15
 
 
 def test_charts_can_show_the_last_four_weeks(client: Client, cast: Personas, address: str) -> None:

@@ -16,15 +16,15 @@ from people.models import Role
 from tests import factories
 from tests.dashboard.labeled_project import read_csv
 from tests.labeling.queue import queues
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     client.force_login(cast.lead)
     Project.objects.filter(pk=cast.project.pk).update(pay_per_hour=Decimal("17.30"), currency="EUR")
     cast.project.refresh_from_db()
@@ -59,7 +59,7 @@ def test_sums_are_those_of_the_overview_even_with_a_removed_member(
     assert len(page.context["people"]) == len(rows) - 1 == 7
     assert [row[2] for row in rows].count("removed") == 1
     total = sum(Decimal(row[-1]) for row in rows[1:])
-    assert page.context["total"] == page.context["paid"] == f"€ {total}"
+    assert page.context["total"] == page.context["paid"] == f"€{total:,}"
     overview = client.get(reverse("dashboard:overview", args=[cast.project.slug])).context["overview"]
     assert overview["total_cost"] == page.context["paid"]
 

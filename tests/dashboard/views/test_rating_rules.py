@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from labeling.models import Project
 from labeling.projects import rating_rules
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 DATA = {
@@ -18,8 +18,8 @@ DATA = {
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     client.force_login(cast.lead)
     return cast
 

@@ -15,14 +15,14 @@ from labeling.models import Project
 from labeling.projects import lifecycle
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient as Rating
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     client.force_login(cast.owner)
     return cast
 

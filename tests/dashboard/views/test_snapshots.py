@@ -14,7 +14,7 @@ from jobs.models import Job
 from tests.exports.snapshot_builder import build_snapshot
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import load_lines
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
@@ -25,8 +25,8 @@ def _own_folder(tmp_path: Path, settings: Any) -> None:
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    found = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    found = personas.cast
     load_lines(found.project, *(prm.make_line(labeler=name) for name in ("ann", "ben")))
     client.force_login(found.engineer)
     return found

@@ -6,13 +6,15 @@ from django.urls import reverse
 
 from labeling.models import CorrectionRequest, Rater
 from tests.dashboard.labeled_project import label_traces
-from tests.people.personas import make_personas
+from tests.people.personas import LoggedInPersonas
 
 pytestmark = pytest.mark.django_db
 
 
-def test_submission_shows_other_ratings_and_takes_one_correction_request(client: Client) -> None:
-    cast = make_personas()
+def test_submission_shows_other_ratings_and_takes_one_correction_request(
+    client: Client, personas: LoggedInPersonas
+) -> None:
+    cast = personas.cast
     client.force_login(cast.lead)
     label_traces(cast, 1)
     rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).earliest("pk")

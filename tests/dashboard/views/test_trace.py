@@ -16,19 +16,19 @@ from labeling.models import Gold, Provenance, Rater, RaterModelFit, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.consensus import FitBasis
 from labeling.models.gold import GoldUse
-from labeling.quality import resolve
+from labeling.quality import new_submissions, resolve
 from labeling.quality.adjudication import decide_trace
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def trace_url(cast: Personas, trace: Trace) -> str:
@@ -161,6 +161,7 @@ def test_steps_have_the_numbers_that_annotators_see(client: Client, cast: Person
     work = WorkPageClient(factories.make_assignment(factories.make_rater(cast.project), trace))
     work.send(work.write(1, 1), work.write(3, -1))
     assignments.submit(**work.place, now=factories.NOW, by=None)
+    new_submissions.process_new_submissions(now=factories.NOW)
     gold_sets.make_served_gold(
         trace=trace, use=GoldUse.TRAINING, accepted_first_errors=[3], by=cast.lead, now=factories.NOW
     )

@@ -9,14 +9,14 @@ from django.urls import reverse
 from labeling import queue
 from labeling.models import Gold, Rater, Settlement, Trace
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def list_traces(client: Client, cast: Personas, query: str = "") -> list[int]:

@@ -1,4 +1,4 @@
-"""Clients as tests need them: they number their writes and know what they have seen."""
+"""Simulated browsers: they number their edits and remember the version that they have seen."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class WorkPageClient:
         return recorded
 
     def rate(self, ratings: Sequence[int], now: dt.datetime = NOW) -> assignments.RecordedBatch:
-        """The trace's own steps, from the first on."""
+        """Rate the trace's own steps, from the first on."""
         return self.send(*(self.write(step, rating) for step, rating in enumerate(ratings)), now=now)
 
 

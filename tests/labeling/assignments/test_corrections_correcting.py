@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def client(now: dt.datetime) -> WorkPageClient:
-    """One that has submitted a first revision."""
+    """A client that has submitted a first revision."""
     project = factories.make_project()
     trace = factories.make_trace(project, ["One.", "Two."])
     client = WorkPageClient(factories.make_assignment(factories.make_rater(project), trace))

@@ -1,4 +1,4 @@
-"""A lead asks a rater to look again; the rater corrects or leaves it, and the request ends with that."""
+"""A lead requests a correction. The rater corrects the submission or leaves it unchanged, which answers the request."""
 
 import datetime as dt
 from typing import Any

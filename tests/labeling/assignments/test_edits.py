@@ -1,4 +1,4 @@
-"""What clients send is kept once, applied by the rule, and answered the same way again."""
+"""Every edit is stored once and applied by the merge rules; a repeated batch gets the same answer."""
 
 import datetime as dt
 
@@ -100,7 +100,7 @@ def test_later_arrival_wins_between_equals(assignment: Assignment) -> None:
 
 
 def test_superseded_edit_does_not_return_through_another_client(assignment: Assignment) -> None:
-    """A wrote twice, B wrote over it, then A's first message arrives: it is older than A's own second."""
+    """A sent two edits and B replaced the second one; then A's first edit arrives, which is older than A's second."""
     one, other = WorkPageClient(assignment, "one"), WorkPageClient(assignment, "other")
     first, second = one.write(0, 1), one.write(0, 0)
     one.send(second)
@@ -230,7 +230,7 @@ def test_record_takes_the_same_few_statements(assignment: Assignment, size: int)
 def test_active_time_is_at_most_the_time_since_the_claim(assignment: Assignment, now: dt.datetime) -> None:
     """A client sends an impossible time: it is stored, and counts up to the possible maximum."""
     client = WorkPageClient(assignment)
-    Assignment.objects.filter(pk=assignment.pk).update(held_at=now, opened_at=now + dt.timedelta(seconds=20))
+    Assignment.objects.filter(pk=assignment.pk).update(first_held_at=now, opened_at=now + dt.timedelta(seconds=20))
     client.send(
         client.write(0, 1, active_ms=3_600_000), client.write(1, 1, active_ms=30_000), now=now + dt.timedelta(minutes=1)
     )

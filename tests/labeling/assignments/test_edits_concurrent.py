@@ -1,4 +1,4 @@
-"""Windows of one rater write concurrently while leases lapse: nothing is lost, and nothing deadlocks."""
+"""Several windows of one rater write concurrently while leases lapse: nothing is lost, and nothing deadlocks."""
 
 import datetime as dt
 from collections import Counter
@@ -29,7 +29,7 @@ def assignment(now: dt.datetime) -> Assignment:
 
 
 def rate_on(client: WorkPageClient, rating: int, now: dt.datetime) -> list[assignments.RecordedBatch]:
-    """Batch after batch, each about all steps and each seen to the last answer."""
+    """Send batch after batch, each with all steps. Each batch has seen the answer to the previous one."""
     answers = []
     for _ in range(N_BATCHES):
         writes = [client.write(step, rating, active_ms=1) for step in range(N_STEPS)]
@@ -38,7 +38,8 @@ def rate_on(client: WorkPageClient, rating: int, now: dt.datetime) -> list[assig
 
 
 def assert_is_whole(assignment: Assignment, n_windows: int) -> None:
-    """Every write is there once, each batch made one version, time is counted once, each cell is its last applied."""
+    """Check that every edit is stored once, each batch made one version, time is counted once, and each rating is that
+    of its last applied edit."""
     assert RatingEdit.objects.count() == n_windows * N_BATCHES * N_STEPS
     assert sum(turn.active_ms or 0 for turn in StepReview.objects.all()) == RatingEdit.objects.count()
     versions = Counter(RatingEdit.objects.order_by("id").values_list("version", flat=True))

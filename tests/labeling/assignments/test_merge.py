@@ -1,6 +1,5 @@
-"""For any edits of two clients in any order of arrival, the result follows the rule.
-
-The oracle knows nothing of the code: it keeps every write that arrived in a list and asks the rule pair by pair.
+"""For any edits of two clients in any order of arrival, the result follows the merge rules. The oracle is independent
+of the code: it keeps every edit that arrived in a list and applies the rules pair by pair.
 """
 
 import datetime as dt
@@ -105,7 +104,7 @@ class Windows(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), count=st.integers(1, 4), from_end=st.booleans(), answered=st.booleans())
     def send(self, name: str, count: int, from_end: bool, answered: bool) -> None:
-        """Some of the outbox, also out of order; the answer may be lost on its way back."""
+        """Send some messages of the outbox, also out of order; the answer may get lost."""
         outbox = self.outbox[name]
         batch = outbox[-count:] if from_end else outbox[:count]
         self.outbox[name] = [write for write in outbox if write not in batch]

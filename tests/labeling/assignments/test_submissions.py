@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from events.models import Event
 from labeling import assignments
-from labeling.models import Assignment, RatingEdit, StepReview, Submission
+from labeling.models import Assignment, RatingEdit, Step, StepReview, Submission
 from labeling.models.assignment import FinishReason
 from labeling.projects.protocols import SubmitCode, SubmitState
 from tests import factories
@@ -119,7 +119,22 @@ def test_submit_is_refused_while_edits_of_another_window_are_unseen(assignment: 
     assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
 
 
+def test_refusal_counts_steps_as_the_work_page_does(assignment: Assignment) -> None:
+    Step.objects.filter(trace=assignment.trace, position=0).update(is_rateable=False)
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    offline = [client.write(2, 1)]
+    other.send(other.write(2, 0))
+    other.send(other.write(2, -1))
+    with pytest.raises(assignments.ConflictingEdits) as refused:
+        submit(client, *offline)
+    assert refused.value.numbers == [2]
+
+
 NO_ERROR = assignments.SubmitPromise(seen=0, code="no_error")
+
+
+def showing(ratings: list[tuple[int, int, int]]) -> assignments.SubmitPromise:
+    return assignments.SubmitPromise(seen=0, code="no_error", ratings=ratings)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +143,9 @@ NO_ERROR = assignments.SubmitPromise(seen=0, code="no_error")
         (NO_ERROR, True),
         (assignments.SubmitPromise(seen=0, code="first_error", number=2), False),
         (None, True),
+        (showing([(2, 0, 1), (0, 0, 1), (1, 0, 1)]), True),
+        (showing([(0, 0, 1), (1, 0, 0), (2, 0, 1)]), False),  # it showed another rating
+        (showing([(0, 0, 1), (1, 0, 1)]), False),
     ],
 )
 def test_submit_stores_the_ending_that_was_promised(
@@ -142,6 +160,17 @@ def test_submit_stores_the_ending_that_was_promised(
             submit(client, *writes, promise=promise)
         assert not Submission.objects.exists()
         assert current_ratings(assignment) == {(0, 0): 1, (1, 0): 1, (2, 0): 1}
+
+
+def test_corrected_step_is_submitted_only_with_a_negative_rating(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    texts = [client.write(step, None, kind="write_step", option=None, text="Rather.") for step in (0, 1)]
+    client.send(*texts, client.write(0, -1), client.write(1, -1))
+    client.send(client.write(0, 1), *(client.write(1, -1, option=option) for option in (1, 2)))
+    kept = StepReview.objects.order_by("step__position").values_list("written_text", flat=True)
+    assert list(kept) == ["Rather.", "Rather."]  # it is there again if the step becomes negative
+    submit(client)
+    assert list(kept.all()) == [None, "Rather."]
 
 
 def test_submit_needs_to_have_seen_the_edits_of_other_windows(assignment: Assignment) -> None:
@@ -227,9 +256,9 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
     client.rate([1, 1, 1])
     with CaptureQueriesContext(connection) as queries:
         submit(client)
-        # Read the answer sheet; then, in a savepoint of the test's transaction, write the submission, its assignment,
-    # the event and the count.
-    assert len(queries) == 6
+    # Read the answer sheet; then, in a savepoint of the test's transaction, write the submission, its assignment and
+    # the event. The worker counts the trace later.
+    assert len(queries) == 5
 
 
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:

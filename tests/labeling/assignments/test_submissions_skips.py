@@ -1,4 +1,4 @@
-"""Skipping gives a trace back, as often as the project allows."""
+"""A skip returns a trace to the queue, as often as the project allows."""
 
 import datetime as dt
 from contextlib import nullcontext

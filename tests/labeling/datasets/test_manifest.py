@@ -18,6 +18,7 @@ from labeling.models import Assignment, Judgment, Manifest, Project, StepReview,
 from labeling.traces import tags
 from tests import factories
 from tests.formats import prm800k_lines as prm
+from tests.labeling.quality import submitted_work
 from tests.labeling.traces.test_load import load_lines
 
 pytestmark = pytest.mark.django_db
@@ -180,3 +181,12 @@ def test_own_submission_is_exported_in_the_same_format_and_kept_after_a_correcti
         assert record["question"]["pre_generated_steps"] == ["One.", "Two.", "Three."]
         assert isinstance(prm800k.parse_value(RawValue(line, 1)), TraceRecord)
     assert json.loads(old)["label"]["steps"][1]["chosen_completion"] is None
+
+
+def test_steps_of_subagents_keep_their_agents() -> None:
+    project = factories.make_project()
+    trace = factories.make_trace(project, steps=["One.", "Two."])
+    trace.steps.filter(position=1).update(agent="research/browse")
+    submitted_work.submit_trace(factories.make_rater(project), trace, [1, 1])
+    (record,) = read_records(freeze(project))
+    assert [step.agent for step in record.steps] == ["", "research/browse"]

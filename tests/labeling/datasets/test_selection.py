@@ -76,3 +76,5 @@ def test_consensus_without_a_rater_leaves_out_the_traces_of_their_votes() -> Non
     resolve.resolve_due_traces(now=factories.NOW)
     made = freeze(project, is_consensus=True, without_labelers=[one.labeler])
     assert (made.n_rows, made.left_out) == (2, {"rater": 2})
+    made = freeze(project, is_consensus=True, labelers=[one.labeler, two.labeler])
+    assert (made.n_rows, made.left_out) == (2, {"rater": 1})

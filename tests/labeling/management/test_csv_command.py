@@ -30,7 +30,7 @@ def agreement(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def rejection(command: str, path: Path, **options: Any) -> BaseException:
-    """The exception behind the error that the command reports."""
+    """Return the exception behind the error that the command reports."""
     with pytest.raises(CommandError) as caught:
         run(command, path, **options)
     assert caught.value.__cause__ is not None
@@ -44,7 +44,7 @@ def bad_lines(command: str, path: Path, **options: Any) -> list[int]:
 
 
 def size_limit(command: str, path: Path, **options: Any) -> tuple[int, int]:
-    """How many items the file has, and how many are allowed."""
+    """Return how many items the file has, and how many are allowed."""
     error = rejection(command, path, **options)
     assert isinstance(error, TableTooLarge)
     return error.number, error.limit
@@ -217,6 +217,13 @@ def test_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, ["task,worker,label", *(f"t{n},w,1" for n in range(20_000))])
     found = shell("consensus --csv ratings.csv | head -n 1", path)
     assert (found.returncode, found.stdout, found.stderr) == (141, b"task,label,probability,votes\n", b"")
+
+
+@pytest.mark.fault
+def test_any_command_may_lose_the_reader_of_its_output(ratings: Path) -> None:
+    manage = Path(__file__).resolve().parents[3] / "manage.py"
+    found = shell(f'"{sys.executable}" "{manage}" help > >(exit 0)', ratings)
+    assert (found.returncode, found.stderr) == (141, b"")
 
 
 @pytest.mark.fault

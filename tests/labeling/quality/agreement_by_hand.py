@@ -1,6 +1,6 @@
 """Agreement computed from only an exported long table: numpy for the sums, `krippendorff` for alpha.
 
-Nothing here is imported from the platform, so that the pages are compared with something else than themselves.
+Nothing here is imported from the platform, so that the pages are compared with an independent computation.
 """
 
 import itertools
@@ -17,7 +17,8 @@ Rating = Mapping[str, Any]
 
 
 def is_planned(rating: Rating) -> bool:
-    """A label made on the platform that counts for the headline, if it is among the first two of its trace."""
+    """Return whether the label was made on the platform and counts for the headline if it is among the first two of its
+    trace."""
     expected = {"rater_kind": "member", "origin": "here", "purpose": "work", "population": "scheduled"}
     return not rating["is_assisted"] and all(rating[key] == value for key, value in expected.items())
 
@@ -28,7 +29,7 @@ def is_imported(rating: Rating) -> bool:
 
 
 def select_submissions(rows: Sequence[Row], is_chosen: Callable[[Rating], bool], *, first: int | None) -> set[int]:
-    """The first submission of each rater of a trace, and the `first` ones of these."""
+    """Return the first submission of each rater of a trace, limited to the `first` ones."""
     by_trace: dict[int, dict[str, int]] = defaultdict(dict)
     submissions = {
         (row["trace"], rating["submission"], rating["rater"])
@@ -72,7 +73,8 @@ def compute(rows: Sequence[Row], is_chosen: Callable[[Rating], bool], *, first: 
 
 
 def find_end(own: Iterable[tuple[int, int | None, str | None]], n_steps: int) -> int | None:
-    """Where a submission has its first error, `n_steps` for none, or None if it was cut off before."""
+    """Return the position of a submission's first error, `n_steps` if it found none, or None if it was cut off
+    before."""
     rated = sorted(own)
     error = next((place for place, rating, _ in rated if rating == -1), None)
     if error is not None:

@@ -1,4 +1,4 @@
-"""Traces with submissions, made the way they are made when people work."""
+"""Traces with submissions, made by the same calls as in real work."""
 
 import datetime as dt
 import random
@@ -7,7 +7,7 @@ from typing import Any
 
 from labeling import assignments
 from labeling.models import Assignment, Project, Rater, Trace
-from labeling.quality import project_stats, resolve
+from labeling.quality import new_submissions, project_stats, resolve
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient
 
@@ -15,11 +15,12 @@ from tests.labeling.assignments.clients import WorkPageClient
 def submit_trace(
     rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = factories.NOW, **fields: Any
 ) -> Assignment:
-    """The rater opens the trace, rates its own steps from the first on, and submits."""
+    """Open the trace as this rater, rate its own steps from the first on, and submit."""
     assignment = factories.make_assignment(rater, trace, **fields)
     client = WorkPageClient(assignment)
     client.rate(ratings, now=now)
     assignments.submit(**client.place, now=now, by=rater.user)
+    new_submissions.process_new_submissions(now=now)
     assignment.refresh_from_db()
     return assignment
 
@@ -29,16 +30,18 @@ def give_up(rater: Rater, trace: Trace, ratings: Sequence[int], **fields: Any) -
     client = WorkPageClient(assignment)
     client.rate(ratings)
     assignments.give_up(**client.place, reason="I cannot tell.", now=factories.NOW, by=rater.user)
+    new_submissions.process_new_submissions(now=factories.NOW)
     return assignment
 
 
 def report_problem(rater: Rater, trace: Trace) -> None:
     client = WorkPageClient(factories.make_assignment(rater, trace))
     assignments.report_problem(**client.place, reason="There is no figure.", now=factories.NOW, by=rater.user)
+    new_submissions.process_new_submissions(now=factories.NOW)
 
 
 def refresh_quality(*, now: dt.datetime) -> None:
-    """What beat has done every few seconds: settle, then compute what is stale."""
+    """Do what the schedule does every few seconds: settle due traces, then compute stale statistics."""
     resolve.resolve_due_traces(now=now)
     for project_id in project_stats.find_stale_projects(now=now):
         project_stats.refresh_project_stats(project_id=project_id, now=now)
@@ -52,7 +55,7 @@ def correct_step(
     more: Mapping[int, int] | None = None,
     now: dt.datetime = factories.NOW,
 ) -> None:
-    """A second revision in which one step is rated otherwise, and others where they need it."""
+    """Submit a second revision in which one step has another rating, and other steps too if they must."""
     place = {"assignment_id": assignment.pk, "rater_id": assignment.rater_id, "now": now, "by": assignment.rater.user}
     assignments.reopen_submission(**place)  # type: ignore[arg-type]  # passed on
     client = WorkPageClient(assignment, "later")
@@ -60,10 +63,11 @@ def correct_step(
     others = [client.write(each, said) for each, said in (more or {}).items()]
     client.send(client.write(step, rating), *others, now=now)
     assignments.submit(**client.place, now=now, by=assignment.rater.user)
+    new_submissions.process_new_submissions(now=now)
 
 
 def project_with_two_submissions() -> Project:
-    """Three raters, six problems with two traces each, of two domains; every trace is read twice."""
+    """Create three raters, and six problems of two domains with two traces each; every trace is labeled twice."""
     dice = random.Random(3)
     project = factories.make_project()
     everybody = make_raters(project, 3)

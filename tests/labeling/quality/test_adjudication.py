@@ -42,7 +42,7 @@ def trace() -> Trace:
 
 
 def contest() -> Trace:
-    """A contested trace: two submissions that differ, and no more allowed."""
+    """Make a contested trace: two submissions differ, and the limit allows no more."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
     queue.enqueue(project_id=project.pk, arm="uniform", trace_ids=[trace.pk], slots=2, now=NOW)
@@ -119,7 +119,8 @@ def test_send_back_discards_a_decision(trace: Trace, lead: User) -> None:
 
 
 def test_send_back_waits_for_the_requested_submission(lead: User) -> None:
-    """Two agree, and a person wants a third: a correction that says the same settles nothing before it has come."""
+    """Two raters agree, and a person requests a third label. A correction without a change settles nothing before the
+    third label arrives."""
     project = factories.make_project(overlap=2, overlap_limit=2)
     trace = factories.make_trace(project)
     first, second = submitted_work.make_raters(project, 2)

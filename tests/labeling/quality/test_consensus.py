@@ -7,7 +7,7 @@ from labeling.quality.consensus import OptionRating
 
 
 def said(first_error: int | None, *ratings: int, option: int = 0) -> list[OptionRating]:
-    """The ratings of one submission. Files and every-step projects can have ratings after the error."""
+    """Return the ratings of one submission. Files and every-step projects can have ratings after the error."""
     return [OptionRating(step, option, rating, first_error) for step, rating in enumerate(ratings)]
 
 

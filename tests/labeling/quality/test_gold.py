@@ -9,7 +9,7 @@ from events.models import Event
 from labeling import assignments, queue
 from labeling.models import Assignment, Gold, Option, ProjectStats, Rater, Step
 from labeling.models.gold import GoldUse
-from labeling.quality import gold
+from labeling.quality import gold, new_submissions
 from labeling.quality.gold import InvalidGold, correct_gold, enqueue_gold, make_gold, promote_to_gold, retire_gold
 from labeling.quality.resolve import resolve_traces
 from tests import factories
@@ -100,6 +100,7 @@ def test_concurrent_corrections_and_submits_leave_consistent_verdicts(now: dt.da
         partial(correct, seen, 2),
     )
     assert not [each for each in told if isinstance(each, Exception)]
+    new_submissions.process_new_submissions(now=now)  # those that met a locked trace have stayed due
     first, last = Event.objects.filter(what="gold.corrected").order_by("pk")
     assert last.detail["before"] == first.detail["after"]  # corrections are serialized
     made.refresh_from_db()
@@ -128,6 +129,7 @@ def test_retire_gold_while_it_is_answered(now: dt.datetime) -> None:
         ),
     )
     assert not [each for each in told if isinstance(each, Exception)], told
+    new_submissions.process_new_submissions(now=now)
     assert list(made.answers.values_list("verdict", flat=True)) == ["missed"] * 2
     left = queue.lane_depths(project_id=project.pk)
     assert [(each.arm, each.n_open) for each in left if each.arm == "gold"] == [("gold", 0)]

@@ -56,8 +56,8 @@ def test_pause_has_a_reason_for_the_rater_and_a_note_for_leads() -> None:
 
 @pytest.mark.usefixtures("real_connections")
 def test_concurrent_gold_answers_pause_once_and_are_all_scored() -> None:
-    """Gold in both tabs at the same moment, while a lead pauses too: every answer is scored, one pause is made, and
-    what was opened before is still taken."""
+    """The rater submits gold in two tabs at the same moment while a lead pauses them: every answer is scored, there is
+    one pause, and traces opened before are still accepted."""
     rater = factories.make_rater(project())
     for n in range(4):
         meet(rater, right=False, at=n)

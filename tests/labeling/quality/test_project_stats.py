@@ -36,7 +36,7 @@ def project() -> Project:
 
 
 def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
-    """Every step statistic, computed from the ratings."""
+    """Compute every step statistic from the ratings."""
     rows = list(
         Judgment.objects.filter(turn__assignment__project=project, **only).values_list(
             "option_id", "rating", "option__step__trace__problem_id"
@@ -90,7 +90,7 @@ def test_content_has_first_errors_and_raters(project: Project) -> None:
         (None, Reason.NO_CASES),
     )
     negative, *others = content["confusion"]["counts"]
-    assert over_credit["n_paired"] == sum(negative)  # the steps that it is a share of, no others
+    assert over_credit["n_paired"] == sum(negative)  # the number of steps that the share is based on
     assert content["confusion"]["over_blame"]["n_paired"] == sum(map(sum, others)) > 0
     assert content["everything"] is None  # no policy chose: the headline is of all
     assert set(content["confusion"]["recall"]) == {"-1", "0", "1"}
@@ -180,7 +180,7 @@ def test_headline_uses_the_audit_slice_if_a_policy_drew_traces(project: Project,
     TraceDraw.objects.create(project=project, trace=trace, arm="policy", **numbers)
     found = project_stats.build_stats_content(project_id=project.pk, now=NOW)
     assert (found["headline"]["is_audit_slice"], found["headline"]["n_traces"]) == (True, 5)
-    assert found["everything"]["n_traces"] == 12  # beside it, for who asks
+    assert found["everything"]["n_traces"] == 12  # beside the headline
     assert values(found["headline"]["steps"]) == pytest.approx(by_hand(project, turn__step__trace__in=kept))
     assert sum(row["first_error"]["pairs"] for row in found["pair"]) == 12
 

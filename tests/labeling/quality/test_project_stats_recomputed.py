@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from bench import public_crowds
 from formats import native
 from formats.records import TraceRecord
 from labeling import assignments
@@ -30,12 +31,12 @@ from tests.labeling.traces.test_load import load_lines
 pytestmark = pytest.mark.django_db
 DOMAINS = ["algebra", "geometry"]
 STEPS = ["One.", "Two.", "Three.", "Four."]
-# (accuracy at the error, accuracy elsewhere): from careful to one who calls everything right.
+# (accuracy at the error, accuracy elsewhere): from a careful rater to one who calls every step right.
 HABITS = ((0.9, 0.95), (0.8, 0.9), (0.75, 0.95), (0.3, 0.97), (0.0, 1.0), (0.85, 0.8), (0.7, 0.9), (0.9, 0.7))
 
 
 def rate(dice: random.Random, habit: tuple[float, float], error: int | None, n: int = 4) -> list[int]:
-    """A rater's path: up to the first step that they call wrong."""
+    """Return a rater's ratings, up to the first step that they call wrong."""
     said = []
     for step in range(n):
         is_seen = dice.random() < (habit[0] if step == error else 1 - habit[1])
@@ -46,7 +47,7 @@ def rate(dice: random.Random, habit: tuple[float, float], error: int | None, n: 
 
 
 def label_here(project: Project, n: int, dice: random.Random) -> None:
-    """Two planned labels of each trace, a third one where they differ, and alternatives where an error was found."""
+    """Label each trace twice as planned, a third time if the two differ, and alternatives where an error was found."""
     crowd = submitted_work.make_raters(project, len(HABITS))
     for number in range(n):
         problem = factories.make_problem(project, f"What is {number // 2}?", domain=DOMAINS[number % 2])
@@ -69,7 +70,8 @@ def submit(rater: Rater, trace: Trace, ratings: Sequence[int], *, alternative: i
 
 
 def import_named_labels(project: Project, n: int, dice: random.Random) -> None:
-    """Native records as DuckAI's file gives them: several named people per trace, some of whom rate only a part."""
+    """Import native records like those of DuckAI's file: several named people per trace, some of whom rate only a
+    part."""
     people = [f"Labeler {number} Smith" for number in range(len(HABITS))]
     records = []
     for number in range(n):
@@ -83,7 +85,8 @@ def import_named_labels(project: Project, n: int, dice: random.Random) -> None:
 
 
 def import_judge(project: Project, n: int) -> None:
-    """Attach a judge's labels to the same traces. It calls everything wrong, so it would change every number."""
+    """Add a judge's labels to the same traces. The judge calls everything wrong, so its labels would change every
+    number."""
     records = [
         {"problem": f"Imported {number}?", "domain": DOMAINS[number % 2], "steps": STEPS, "labels": [-1]}
         for number in range(n)
@@ -100,7 +103,7 @@ def import_native(project: Project, records: Sequence[dict[str, Any]], *, name: 
 
 
 def import_prm800k(project: Project, n: int, dice: random.Random) -> None:
-    """Pregenerated traces with alternatives, several labelers, quality control and submissions that gave up."""
+    """Import pregenerated traces with alternatives, several labelers, quality control and submissions that gave up."""
     lines = []
     for number in range(n):
         error = dice.choice([None, 0, 1, 2, 3])
@@ -166,7 +169,7 @@ def test_labels_made_here_equal_the_recomputation(client: Client, project: Proje
     by_hand = agreement_by_hand.compute(rows, agreement_by_hand.is_planned, first=2)
     assert_page_equals(read_page(client, project, ""), by_hand, least=100)
     assert_page_equals(read_page(client, project, "alternatives"), by_hand["alternatives"], least=5)
-    # With the alternatives, alpha would be another number: they are there where both found the error.
+    # With the alternatives, alpha would be another number: they are rated where both raters found the error.
     assert by_hand["pooled"]["alpha_nominal"] != pytest.approx(by_hand["alpha_nominal"], abs=0.01)
 
 
@@ -214,3 +217,35 @@ def test_prm800k_equals_the_recomputation(client: Client, project: Project) -> N
     by_hand = agreement_by_hand.compute(read_long_table(project), agreement_by_hand.is_imported)
     assert_page_equals(read_page(client, project, "imported"), by_hand, least=50)
     assert_page_equals(read_page(client, project, "imported-alternatives"), by_hand["alternatives"], least=5)
+
+
+@pytest.mark.fault
+def test_real_votes_of_many_raters_equal_the_recomputation(client: Client, project: Project, shared_data: Path) -> None:
+    """Pictures of birds as traces of one step, each with 39 raters."""
+    votes, _truth = public_crowds.load_bluebirds(shared_data)
+    records = [
+        {"problem": f"Bird {task}", "steps": ["Blue."], "labels": [1 if label else -1], "labeler": f"worker {worker}"}
+        for task, worker, label in zip(votes.tasks.tolist(), votes.workers.tolist(), votes.labels.tolist(), strict=True)
+        if task < 15
+    ]
+    import_native(project, records, name="birds.jsonl")
+    project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)
+    by_hand = agreement_by_hand.compute(read_long_table(project), agreement_by_hand.is_imported)
+    assert_page_equals(read_page(client, project, "imported"), by_hand, least=15)
+
+
+def test_real_prm800k_has_the_label_mix_of_its_file(project: Project, shared_data: Path) -> None:
+    lines = (shared_data / "prm800k" / "phase1_train.reconstructed.jsonl").read_bytes().splitlines()[:40]
+    load_lines(project, *lines, chunk=100)
+    project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)
+    content = ProjectStats.objects.get(project=project).content
+    ratings = [
+        completion["rating"]
+        for line in map(json.loads, lines)
+        for step in line["label"]["steps"]
+        for completion in step["completions"] or ()
+    ]
+    assert content["mix"] == {str(value): ratings.count(value) for value in (-1, 0, 1)}
+    # No two labelers of this file rated the same trace.
+    by_hand = agreement_by_hand.step_statistics([])
+    assert (content["imported"]["agreement"] or {}).get("n_traces", 0) == by_hand["n"] == 0

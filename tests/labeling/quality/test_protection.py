@@ -14,12 +14,12 @@ from labeling.quality.gold import make_gold
 from tests import factories
 from tests.labeling.quality import submitted_work
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 NOW = factories.NOW
 
 
 def label(project: Project, people: list[Rater], *, n: int, at: dt.datetime = NOW) -> None:
-    """The first rater marks everything positive, the others find the error."""
+    """Let the first rater mark everything positive, and the others find the error."""
     for number in range(n):
         trace = factories.make_trace(project)
         for rater in (people[0], people[1 + number % (len(people) - 1)]):

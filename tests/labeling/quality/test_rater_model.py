@@ -42,9 +42,12 @@ class Crowd:
         self.project, self.random = project, random.Random(seed)
         self.raters = submitted_work.make_raters(project, 3)
         self.quality = dict(zip(self.raters, (GOOD, GOOD, CARELESS), strict=True))
+        self.blind: list[Rater] = []  # they see no errors
         self.problem = factories.make_problem(project)
 
     def says(self, rater: Rater, truth: int | None) -> int | None:
+        if rater in self.blind:
+            return None
         if self.random.random() < self.quality[rater]:
             return truth
         return self.random.choice([each for each in (0, 1, 2, None) if each != truth])
@@ -228,7 +231,7 @@ def test_assisted_submissions_have_their_own_fit(crowd: Crowd) -> None:
 
 
 def make_fit(project: Project, threshold: float | None) -> RaterModelFit:
-    """A fit in which all raters detect nine of ten errors and raise few false alarms."""
+    """Make a fit in which all raters detect nine of ten errors and raise few false alarms."""
     return RaterModelFit.objects.create(
         project=project,
         number=1,
@@ -315,6 +318,39 @@ def test_model_settles_traces_once_gold_shows_that_it_is_calibrated(crowd: Crowd
     resolve.resolve_due_traces(now=NOW)
     assert Settlement.objects.get().reason == "most_likely"
     assert Consensus.objects.latest("revision").first_error == 1
+
+
+def test_gold_tells_the_model_whom_to_believe(crowd: Crowd) -> None:
+    """Two raters who never see an error outvote the careful one on every trace."""
+    careful, *blind = crowd.raters
+    crowd.blind = blind
+    crowd.read(60)
+    crowd.meet_gold(60)
+    fit = rater_model.fit_raters(project_id=crowd.project.pk, now=NOW)
+    assert fit is not None
+    assert fit.rates[str(careful.pk)][1] > 0.7
+    assert max(fit.rates[str(rater.pk)][1] for rater in blind) < 0.3
+
+
+def test_new_fit_marks_the_settled_traces_that_it_doubts(crowd: Crowd) -> None:
+    other = factories.make_rater(crowd.project)
+    crowd.raters.append(other)
+    crowd.quality |= {crowd.raters[1]: 0.3, crowd.raters[2]: 0.3, other: GOOD}
+    careful, *careless, _ = crowd.raters
+    sure, doubtful = factories.make_trace(crowd.project), factories.make_trace(crowd.project)
+    for readers, trace in (((careful, other), sure), (careless, doubtful)):
+        for rater in readers:
+            submitted_work.submit_trace(rater, trace, [1, -1])
+    resolve.resolve_due_traces(now=NOW)
+    assert Settlement.objects.filter(state="settled", reason="all_agree").count() == 2
+    crowd.read(150)
+    crowd.meet_gold(60)
+    for _ in range(2):  # the first fit marks all
+        Settlement.objects.update(is_due=False)
+        job = rater_model.enqueue_fit(project_id=crowd.project.pk, now=NOW)
+        assert job is not None
+        assert runner.run_job(job.pk, rater_model.chunks) == "done"
+    assert list(Settlement.objects.filter(is_due=True).values_list("trace", flat=True)) == [doubtful.pk]
 
 
 def test_fit_is_made_by_day_when_the_work_has_grown(crowd: Crowd) -> None:

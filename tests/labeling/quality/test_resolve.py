@@ -1,4 +1,4 @@
-"""Resolution of traces: settled, further label requested, or contested, with the reason."""
+"""Resolution of traces: settled, additional label requested, or contested, with the reason."""
 
 import datetime as dt
 from functools import partial
@@ -90,8 +90,8 @@ def test_late_submission_votes() -> None:
 
 
 def test_late_submission_does_not_replace_the_awaited_one() -> None:
-    """A lease lapsed, another rater has the trace, and the first rater still submits and differs. No further label is
-    requested before the other rater has submitted."""
+    """A lease lapsed, another rater has the trace, and the first rater still submits and differs. No additional label
+    is requested before the other rater has submitted."""
     project, trace = make()
     lapsed, _other = (
         queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in submitted_work.make_raters(project, 2)
@@ -136,7 +136,7 @@ def test_lower_overlap_settles_waiting_traces() -> None:
 
 def test_lower_overlap_still_waits_for_a_requested_submission() -> None:
     """Three submissions differ, a fourth is requested, and then the overlap is lowered to two. The fourth is still
-    awaited: no one decides before it, and no further label is requested."""
+    awaited: no one decides before it, and no additional label is requested."""
     project, trace = make()
     Project.objects.update(overlap=3)
     queue.resize_slots(project_id=project.pk, overlap=3, after=0, now=NOW)

@@ -58,7 +58,7 @@ def test_many_failing_traces_do_not_block_others(project: Project, monkeypatch: 
     broken = list(Trace.objects.filter(project=project).order_by("pk").values_list("pk", flat=True)[:8])
     Assignment.objects.filter(trace__in=broken).update(submitted_revision=2, revision=2)  # a revision that is nowhere
     at = NOW
-    for _ in range(3):  # of six traces each: the twelve there are, and the first of those tried again
+    for _ in range(3):  # rounds of six traces: the twelve that exist, and the first of those to retry
         resolve.resolve_due_traces(now=at, limit=6)
         at += dt.timedelta(seconds=3)
     assert set(Settlement.objects.filter(is_due=True).values_list("pk", flat=True)) == set(broken)
@@ -78,14 +78,14 @@ def test_every_project_gets_its_share_of_a_round(project: Project, monkeypatch: 
     trace = factories.make_trace(small)
     submitted_work.submit_trace(factories.make_rater(small), trace, [1, 1, 1])
     found = resolve.find_due_traces(now=NOW, limit=1)
-    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of the many of the one, then the other
+    assert [pk for pk, _ in found] == [project.pk, small.pk]  # two of one project's many, then the other project's
     resolve.resolve_due_traces(now=NOW, limit=1)
     assert not Settlement.objects.filter(project=small, is_due=True).exists()
     assert Settlement.objects.filter(project=project, is_due=True).exists()
 
 
 def test_failing_project_does_not_block_others(project: Project) -> None:
-    AgreementTally.objects.filter(project=project).update(first_end=99)  # behind the end of its trace
+    AgreementTally.objects.filter(project=project).update(first_end=99)  # past the end of its trace
     other = factories.make_project()
     submitted_work.submit_trace(factories.make_rater(other), factories.make_trace(other), [1, 1, 1])
     submitted_work.refresh_quality(now=NOW)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from django.apps import apps
 from hypothesis import HealthCheck, given, settings
@@ -23,12 +24,22 @@ from labeling.models import (
     Project,
     QueueEntry,
     Rater,
+    RaterModelFit,
     SetAside,
     Settlement,
     Trace,
     WorkDay,
 )
-from labeling.quality import adjudication, consensus, imported_labels, set_aside, workdays
+from labeling.quality import (
+    adjudication,
+    consensus,
+    error_breakdowns,
+    imported_labels,
+    set_aside,
+    settlements,
+    signals,
+    workdays,
+)
 from labeling.quality.resolve import resolve_traces
 from labeling.quality.set_aside import LabelScope
 from tests import factories
@@ -52,7 +63,7 @@ def make_project(n_traces: int = 1, *, overlap: int = 2, limit: int = 5) -> tupl
 
 
 def label(rater: Rater, trace: Trace, ratings: Sequence[int], *, now: dt.datetime = NOW, **fields: Any) -> Assignment:
-    """Label a trace as a claim would have it: the assignment takes a free slot, or counts as extra."""
+    """Label a trace as after a claim: the assignment takes a free slot, or counts as extra."""
     entry = QueueEntry.objects.open().filter(trace=trace).select_related("lane").order_by("lane__arm").first()
     if entry is None:
         fields |= {"population": "extra", "holds_slot": True}
@@ -89,6 +100,21 @@ def look(trace: Trace) -> tuple[str, str, int]:
     return row.state, row.reason, row.consensus_revision
 
 
+def make_doubting_fit(project: Project) -> RaterModelFit:
+    """Make a fit under which no result is probable enough to settle a trace."""
+    careless, even = [0.3, 0.3, 0.3], [0.1] * 10
+    return RaterModelFit.objects.create(
+        project=project,
+        number=1,
+        made_at=LATER,
+        n_traces=50,
+        n_readings=100,
+        n_gold=0,
+        rates={"others": careless},
+        hazards={"domains": {}, "all": even},
+    )
+
+
 def count_free(trace: Trace) -> int:
     return sum(QueueEntry.objects.filter(trace=trace).values_list("slots_left", flat=True))
 
@@ -110,7 +136,7 @@ def dump_tables() -> dict[str, Counter[Any]]:
             continue
         columns = [field.attname for field in model._meta.concrete_fields if field.attname != _SURROGATES.get(name)]
         rows = model._default_manager.values_list(*columns)
-        if name == "QueueEntry":  # an arrival moves down in its lane, and the row of an empty one is not served
+        if name == "QueueEntry":  # a returned slot moves down in its lane, and the row of an empty entry is not served
             columns.remove("key")
             rows = model._default_manager.exclude(slots=0, slots_left=0).values_list(*columns)
         if name in _COUNTS:
@@ -120,23 +146,40 @@ def dump_tables() -> dict[str, Counter[Any]]:
     return tables
 
 
+def label_at_random(trace: Trace, raters: Sequence[Rater], dice: random.Random, *, now: dt.datetime) -> None:
+    """Let some raters label a trace. Sometimes a person then decides it, or requests one more label."""
+    for rater in dice.sample(raters, dice.randint(1, 5)):
+        label(rater, trace, dice.choice([ALL_GOOD, ALL_GOOD, EARLY, LATE]), now=now)
+    state = Settlement.objects.get(pk=trace.pk)
+    if state.n_readings > 1 and dice.random() < 0.3:
+        adjudication.decide_trace(trace_id=trace.pk, first_error=1, by=factories.make_user(), now=NOW)
+    elif state.state == "settled" and dice.random() < 0.3:
+        adjudication.send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+
+
+def assert_same_tables(before: dict[str, Counter[str]], after: dict[str, Counter[str]]) -> None:
+    for name, rows in before.items():
+        assert (name, rows - after[name]) == (name, Counter())
+        assert (name, after[name] - rows) == (name, Counter())
+
+
 @pytest.mark.fault
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seed=st.integers(0, 2**32), overlap=st.integers(1, 3), one_by_one=st.booleans(), reverse=st.booleans())
+@given(
+    seed=st.integers(0, 2**32),
+    overlap=st.integers(1, 3),
+    one_by_one=st.booleans(),
+    reverse=st.booleans(),
+    has_new_fit=st.booleans(),
+)
 def test_set_aside_and_undo_leaves_every_table_as_it_was(
-    seed: int, overlap: int, one_by_one: bool, reverse: bool
+    seed: int, overlap: int, one_by_one: bool, reverse: bool, has_new_fit: bool
 ) -> None:
     dice = random.Random(seed)
     project, traces = make_project(3, overlap=overlap, limit=overlap + 2)
     raters = submitted_work.make_raters(project, 5)
     for number, trace in enumerate(traces):
-        for rater in dice.sample(raters, dice.randint(1, 5)):
-            label(rater, trace, dice.choice([ALL_GOOD, ALL_GOOD, EARLY, LATE]), now=NOW + dt.timedelta(minutes=number))
-        state = Settlement.objects.get(pk=trace.pk)
-        if state.n_readings > 1 and dice.random() < 0.3:
-            adjudication.decide_trace(trace_id=trace.pk, first_error=1, by=factories.make_user(), now=NOW)
-        elif state.state == "settled" and dice.random() < 0.3:
-            adjudication.send_back_trace(trace_id=trace.pk, by=factories.make_user(), now=NOW)
+        label_at_random(trace, raters, dice, now=NOW + dt.timedelta(minutes=number))
     before = dump_tables()
     revisions = set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
     chosen = [rater for rater in dice.sample(raters, 2) if rater.assignments.exists()]
@@ -148,16 +191,63 @@ def test_set_aside_and_undo_leaves_every_table_as_it_was(
         ]
     else:
         made = [put_aside(rater) for rater in chosen]
+    if has_new_fit:
+        make_doubting_fit(project)
     for each in reversed(made) if reverse else made:
         undo(each)
-    after = dump_tables()
-    for name, rows in before.items():
-        assert (name, rows - after[name]) == (name, Counter())
-        assert (name, after[name] - rows) == (name, Counter())
+    assert_same_tables(before, dump_tables())
     assert revisions == set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
 
 
+def test_undo_ignores_a_newer_rater_model() -> None:
+    project, [trace] = make_project()
+    good, bad = submitted_work.make_raters(project, 2)
+    label(good, trace, EARLY)
+    label(bad, trace, EARLY)
+    made = put_aside(bad)
+    make_doubting_fit(project)
+    undo(made)
+    assert look(trace) == ("settled", "all_agree", 1)
+    assert Consensus.objects.count() == 1
+    assert not QueueEntry.objects.open().filter(trace=trace).exists()
+
+
 # What counts without them
+
+
+def test_votes_that_are_set_aside_judge_no_one() -> None:
+    """Two find the same error, one finds none: for each of the two, the votes of the others are tied."""
+    project, [trace] = make_project()
+    good, also_good, bad = submitted_work.make_raters(project, 3)
+    for rater, ratings in ((good, EARLY), (also_good, EARLY), (bad, ALL_GOOD)):
+        label(rater, trace, ratings)
+
+    def count() -> tuple[tuple[int, int], int]:
+        assert not any(settlements.compute_drift(project_id=project.pk).values())
+        (own,) = (row for row in settlements.load_rater_totals(project.pk) if row.rater_id == good.pk)
+        return (own.compared, own.same), int(np.sum(error_breakdowns.compute_confusion(project.pk)["counts"]))
+
+    before = count()
+    assert before[0] == (0, 0)
+    made = put_aside(bad)
+    assert look(trace)[0] == "settled"
+    assert count() == ((1, 1), 4)  # two steps by each of the two
+    undo(made)
+    assert count() == before
+
+
+def test_labels_that_are_set_aside_are_not_what_others_usually_do() -> None:
+    project, traces = make_project(12, overlap=2)
+    good, neutral = submitted_work.make_raters(project, 2)
+    for trace in traces:
+        label(good, trace, [1, 0, -1])
+        label(neutral, trace, [0, 0, 0])
+    usual = signals.compute_signals(project_id=project.pk)[good.pk]["neutral"].usual
+    put_aside(neutral)
+    found = signals.compute_signals(project_id=project.pk)
+    assert usual == 1.0
+    assert "neutral" not in found[good.pk]
+    assert found[neutral.pk]["neutral"].usual == pytest.approx(1 / 3)
 
 
 def test_trace_is_labeled_again_if_too_few_labels_remain() -> None:

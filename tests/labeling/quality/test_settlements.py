@@ -20,7 +20,7 @@ NOTHING: settlements.TotalsDrift = {"labeling_settlementday": {}, "labeling_repo
 
 
 def read_by_two(project: Project, *readings: tuple[int | None, int | None]) -> list[Trace]:
-    """Traces of three steps, each with the first errors of two raters."""
+    """Make traces of three steps, each with the first errors of two raters."""
     raters = submitted_work.make_raters(project, 2)
     made = [factories.make_trace(project, ["One.", "Two.", "Three."]) for _ in readings]
     for trace, ends in zip(made, readings, strict=True):

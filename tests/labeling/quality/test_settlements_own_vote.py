@@ -38,7 +38,7 @@ def test_two_of_three_are_not_compared_with_a_tie() -> None:
 
 
 def test_label_before_the_error_is_that_of_the_others() -> None:
-    """With the own rating, the first step would be settled positive by two against one."""
+    """If the rater's own rating counted, the first step would be settled positive by two against one."""
     project = factories.make_project(overlap=2)
     settle_votes(project, [1, -1], [0, -1])
     assert list_totals() == [(1, 1, 0), (1, 1, 0)]

@@ -26,7 +26,7 @@ def trace(project: Project) -> Trace:
 
 
 def counted(trace: Trace) -> dict[str, int]:
-    """The nonzero counters, over all kinds of steps."""
+    """Return the nonzero counters, over all kinds of steps."""
     rows = AgreementTally.objects.filter(trace=trace).values(*COUNTERS)
     totals = {name: sum(row[name] for row in rows) for name in COUNTERS}
     return {name: total for name, total in totals.items() if total}
@@ -157,7 +157,8 @@ def test_recount_finds_manual_changes(project: Project, now: dt.datetime) -> Non
 
 @pytest.mark.usefixtures("real_connections")
 def test_concurrent_submits_are_all_counted(now: dt.datetime) -> None:
-    """Two raters finish the same trace at the same moment, on several traces: no reading is missed, none is third."""
+    """Two raters submit the same trace at the same moment, for several traces: every submission is counted, and none as
+    a third one."""
     project = factories.make_project()
     traces = [factories.make_trace(project, ["One.", "Two."]) for _ in range(4)]
     everybody = submitted_work.make_raters(project, 3)

@@ -66,7 +66,7 @@ KEYS: dict[str, Callable[[Row], Any]] = {
 
 
 def counted(found: RatingPatterns) -> Counter[tuple[int, ...]]:
-    """The number of units with each pattern, over all problems."""
+    """Return the number of units with each pattern, over all problems."""
     together: Counter[tuple[int, ...]] = Counter()
     for counts, units in zip(found.counts.tolist(), found.all_units.tolist(), strict=True):
         together[tuple(counts)] += units

@@ -1,4 +1,4 @@
-"""A queue to claim from, and the sum that must always be right."""
+"""A queue to claim from, and the slot balance that must always be zero."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from labeling import queue
 from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, Trace
 from tests import factories
 
-# Chances at which a project with the default shares serves an arm first: gold a tenth; of the rest, reserve a
-# twentieth and uniform a fifth.
+# Chances at which a project with the default shares tries a sampling source first: gold a tenth; of the rest, held-out
+# a twentieth and uniform a fifth.
 GOLD, RESERVE, UNIFORM, POLICY = 0.05, 0.11, 0.2, 0.9
 
 _USES = {"gold": "hidden", "training": "training", "screening": "screening"}
@@ -23,8 +23,8 @@ def make_traces(project: Project, number: int) -> list[Trace]:
 
 
 def fill_lane(project: Project, number: int, *, arm: str = "uniform", slots: int = 1, **options: Any) -> list[int]:
-    """So many new traces in the lane of an arm; their ids in the order in which they will be read. In a lane of gold
-    they are gold."""
+    """Add new traces to the lane of a sampling source, and return their ids in the order in which they are served. In a
+    gold lane they are gold."""
     ids = [trace.pk for trace in make_traces(project, number)]
     if use := _USES.get(arm):
         known = (Gold(trace_id=pk, use=use, accepted_first_errors=[None], made_at=factories.NOW) for pk in ids)
@@ -39,14 +39,14 @@ def make_raters(project: Project, number: int, **fields: Any) -> list[Rater]:
 
 
 def submit_assignment(assignment_id: int, now: dt.datetime) -> None:
-    """Write what a submit writes, as far as the queue depends on it."""
+    """Write those rows of a submit on which the queue depends."""
     Assignment.objects.filter(pk=assignment_id).update(
         state="submitted", submitted_at=now, submitted_revision=1, finish_reason="solution"
     )
 
 
 def claim_all(rater: Rater, now: dt.datetime, **options: Any) -> list[int]:
-    """Claim, open and submit until nothing is left; the traces in the order in which they came."""
+    """Claim, open and submit until nothing is left. Return the traces in the order of their assignment."""
     traces: list[int] = []
     while True:
         now += dt.timedelta(seconds=1)
@@ -59,7 +59,7 @@ def claim_all(rater: Rater, now: dt.datetime, **options: Any) -> list[int]:
 
 
 def slot_balance(trace_ids: Sequence[int]) -> dict[int, int]:
-    """By trace: slots left in its lanes, plus those held, minus those given. Always nothing."""
+    """Return for each trace the slots left in its lanes, plus those held, minus those given: always 0."""
     entries = QueueEntry.objects.filter(trace__in=trace_ids).values_list("trace")
     due = {trace: left - given for trace, left, given in entries.annotate(Sum("slots_left"), Sum("slots"))}
     for trace in Assignment.objects.filter(trace__in=trace_ids, holds_slot=True).values_list("trace", flat=True):

@@ -115,7 +115,8 @@ def test_a_returned_chosen_trace_stays_with_its_group() -> None:
 
 
 def test_traces_of_a_deleted_group_are_for_everyone() -> None:
-    """One waits, one is open: it comes first for everyone once it is returned. The name can be used again."""
+    """One trace waits and one is open. Once the open one is returned, it comes first for everyone. The name can be used
+    again."""
     project = make_project()
     traces = queues.fill_lane(project, 2)
     one, other = queues.make_raters(project, 2)

@@ -98,10 +98,13 @@ def test_trace_that_was_only_held_is_claimed_again(now: dt.datetime) -> None:
     rater = factories.make_rater(project)
     first = queue.claim_trace(rater_id=rater.pk, now=now)
     queue.release_held(rater_id=rater.pk, now=now, reason="page closed", by=None)
-    again = queue.claim_trace(rater_id=rater.pk, now=now)
+    later = now + dt.timedelta(hours=1)
+    again = queue.claim_trace(rater_id=rater.pk, now=later)
     assert (again.assignment_id, again.arm) == (first.assignment_id, "top_up")
     assert queues.is_balanced([trace])
-    assert Assignment.objects.get().ended_at is None
+    assignment = Assignment.objects.get()
+    # It may have been rated without a network since it was first held: that time counts.
+    assert (assignment.ended_at, assignment.first_held_at, assignment.held_at) == (None, now, later)
 
 
 def test_trace_seen_as_gold_is_not_served_as_work(now: dt.datetime) -> None:
@@ -136,7 +139,7 @@ def test_empty_lane_is_replaced_but_never_by_gold(now: dt.datetime) -> None:
 
 @pytest.mark.parametrize("arm", ["uniform", "reserve", "policy", "top_up", "opinion"])
 def test_gold_is_served_only_beside_work(arm: str, now: dt.datetime) -> None:
-    """Where nothing waits, or nothing that this rater has not met, a trace that came all the same would be known."""
+    """If no work waits for this rater, a trace that is served anyway would be recognizable as gold."""
     project = factories.make_project()
     queues.fill_lane(project, 3, arm="gold")
     rater = factories.make_rater(project)
@@ -273,7 +276,7 @@ def test_claim_is_one_statement(now: dt.datetime) -> None:
 
 
 def test_nothing_left_does_not_wait_for_gold(now: dt.datetime) -> None:
-    """Back in its lane it is served only beside work, and no work is left."""
+    """Returned gold is served only beside work, and no work is left."""
     project = factories.make_project()
     queues.fill_lane(project, 1)
     queues.fill_lane(project, 1, arm="gold", slots=1)

@@ -29,13 +29,19 @@ def write_file(folder: Path, name: str, n: int) -> Path:
 def count_rows_read(act: Callable[[], Any]) -> tuple[int, Any]:
     """Return how many rows PostgreSQL read for this, and what it returned."""
     with transaction.atomic():
+        before = count_rows_of_session()
         result = act()
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
-            )
-            ((count,),) = cursor.fetchall()
-    return int(count), result
+        return count_rows_of_session() - before, result
+
+
+def count_rows_of_session() -> int:
+    """Return a count that may begin before this transaction, because PostgreSQL reports at most once a second."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
+        )
+        ((count,),) = cursor.fetchall()
+    return int(count)
 
 
 def measure_cycle(rater: Rater) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Many claim at the same moment, each in a thread with its own connection."""
+"""Many raters claim at the same moment, each in a thread with its own connection."""
 
 import datetime as dt
 import os
@@ -16,7 +16,7 @@ from tests.labeling.queue import queues
 # `python -m bench.queue --rounds 20` does it with 2,000.
 N_TRACES = int(os.environ.get("CROWD_TRACES", "300"))
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("real_connections")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("real_connections"), pytest.mark.fault]
 
 
 def test_every_trace_is_claimed_exactly_as_often_as_it_has_slots() -> None:

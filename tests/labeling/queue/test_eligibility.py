@@ -112,12 +112,13 @@ def test_both_definitions_of_eligibility_agree(rater: Rater, now: dt.datetime) -
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("is_proven", [False, True])
 def test_lane_is_served_only_at_its_stage(now: dt.datetime, stage: RaterStage, arm: str, is_proven: bool) -> None:
-    """With any chance: shares decide on the order of lanes, and never keep a rater from the only one that has work."""
+    """This holds for any chance: shares decide the order of lanes, and never keep a rater from the only lane that has
+    work."""
     project = factories.make_project(proven_gold_share=0.02)
     queues.fill_lane(project, 1, arm=arm)
     rater = factories.make_rater(project, stage=stage, proven_at=now if is_proven else None)
     is_way_in = arm in ("training", "screening")
-    is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never gold alone
+    is_served = arm == stage if is_way_in else stage == RaterStage.WORKING and arm != "gold"  # never only gold
     for chance in (0.0, *CHANCES, 0.999):
         with transaction.atomic():
             taken = claim.take_slot(ClaimRequest(rater.pk, now, chance, opened=True))

@@ -1,4 +1,4 @@
-"""How traces come into lanes, and out of them."""
+"""How traces are added to lanes and removed from them."""
 
 import datetime as dt
 

@@ -17,7 +17,8 @@ N = 24
 
 
 def make_batch(*, overlap: int, uniform: int = 0, n: int = N) -> Project:
-    """Traces of the uniform lane, all drawn: the last `uniform` ones by that arm. Ranks go against ids."""
+    """Draw all traces of the uniform lane, the last `uniform` ones by the uniform source. Ranks are in the reverse
+    order of ids."""
     project = factories.make_project(
         overlap=overlap, overlap_limit=overlap, gold_share=0.0, reserve_share=0.0, open_limit=999
     )
@@ -49,7 +50,7 @@ def read_all(rater: Rater, chance: Callable[[], float], turn: AbstractContextMan
 
 
 def ranks_of(rater: Rater) -> list[int]:
-    """In the order in which they were handed out."""
+    """Return the ranks in the order of assignment."""
     handed = Assignment.objects.filter(rater=rater, draw__arm="policy").order_by("pk")
     return list(handed.values_list("draw__rank", flat=True))
 
@@ -70,7 +71,7 @@ def test_policy_lane_is_read_by_rank_and_each_assignment_points_to_its_draw() ->
 @pytest.mark.parametrize("one_by_one", [True, False])
 def test_three_concurrent_raters_with_overlap_two_skip_no_trace(one_by_one: bool) -> None:
     """Each rater gets the traces in the order of their ranks, unless two claim at the same instant. Then neither waits:
-    a rater who finds a trace locked gets the next one, and the locked one at the end."""
+    a rater who finds a trace locked gets the next one, and gets the locked one at the end."""
     project = make_batch(overlap=2)
     raters = [factories.make_rater(project) for _ in range(3)]
     turn = threading.Lock() if one_by_one else None

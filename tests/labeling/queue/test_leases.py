@@ -1,4 +1,4 @@
-"""How long a trace stays with a rater, and how it goes back."""
+"""How long a rater keeps a trace, and how it returns to the queue."""
 
 import datetime as dt
 

@@ -31,7 +31,7 @@ def rater(now: dt.datetime) -> Rater:
 
 
 def give(rater: Rater, n_open: int, n_today: int, budget: str | None, now: dt.datetime) -> Rater:
-    """Limits of two. Traces that do not count come too: returned today, submitted yesterday, open for others."""
+    """Set limits of two. Add traces that do not count, too: returned today, submitted yesterday, open for others."""
     project = rater.project
     Project.objects.filter(pk=project.pk).update(open_limit=2, traces_per_day=2)
     lane = project.lanes.get(arm="uniform")

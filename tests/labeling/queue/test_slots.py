@@ -1,4 +1,4 @@
-"""Slots that come back, are taken late, or are added."""
+"""Slots that are returned, taken late, or added."""
 
 import datetime as dt
 
@@ -15,7 +15,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def late(claim: queue.Claim, now: dt.datetime) -> str | None:
-    """What judging does with a submission that comes after the lease."""
+    """Take a slot for a submission after the end of the lease, as `labeling.assignments` does."""
     population = queue.take_late_slot(assignment_id=claim.assignment_id, now=now)
     queues.submit_assignment(claim.assignment_id, now)
     Assignment.objects.filter(pk=claim.assignment_id).update(

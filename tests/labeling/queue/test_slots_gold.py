@@ -20,7 +20,7 @@ HOUR = dt.timedelta(hours=1)
 
 @pytest.fixture
 def trace(now: dt.datetime) -> Trace:
-    """Work, read twice from the start."""
+    """A trace of work with two labels from the start."""
     trace = factories.make_trace(factories.make_project(overlap=2))
     queue.enqueue(project_id=trace.project_id, arm="uniform", trace_ids=[trace.pk], slots=2, now=now)
     return trace

@@ -34,7 +34,7 @@ def entry(lane: Lane, *, slots: int, left: int, state: str = "") -> Trace:
         (2, 0, "contested", 3, (2, 0)),
         (2, 0, "decided", 3, (2, 0)),
         (3, 3, "", 1, (1, 1)),
-        (3, 1, "reading", 1, (2, 0)),  # two are in hand or done: they count
+        (3, 1, "reading", 1, (2, 0)),  # two are open or submitted: they count
         (3, 0, "reading", 2, (3, 0)),
     ],
 )
@@ -66,7 +66,8 @@ def test_resize_ignores_gold_and_other_projects_and_works_in_chunks() -> None:
 
 @pytest.mark.parametrize("lapses_before", [True, False])
 def test_returned_slot_above_the_overlap_is_dropped(lapses_before: bool) -> None:
-    """Two of three have submitted. A lapse of the third, before or after two are enough, schedules no third label."""
+    """Two of three raters have submitted. If the third one's assignment lapses, before or after the overlap becomes
+    two, no third label is scheduled."""
     project = factories.make_project(overlap=3)
     (trace,) = queues.fill_lane(project, 1, slots=3)
     claims = [queue.claim_trace(rater_id=each.pk, now=NOW, opened=True) for each in queues.make_raters(project, 3)]
