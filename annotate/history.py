@@ -49,7 +49,7 @@ class HistoryEntry:
         if reason == FinishReason.FOUND_ERROR:
             return _("First error at step %(step)d") % {"step": n}
         if reason in (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM):
-            label = _("Gave up") if reason == FinishReason.GIVE_UP else _("Bad problem")
+            label = _("Gave up") if reason == FinishReason.GIVE_UP else _("Problem reported")
             return f"{label}: {self.submission.finish_note}" if self.submission.finish_note else label
         negative = self.ratings.count(NEGATIVE)
         if not negative:

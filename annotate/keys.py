@@ -24,13 +24,13 @@ _ACTIONS = {
     "undo": ("z", gettext_lazy("Undo")),
     "submit": ("Enter", gettext_lazy("Submit")),
     "edit": ("e", gettext_lazy("Edit the last submission")),
-    "explain": ("w", gettext_lazy("Say what is wrong")),
-    "open_output": ("o", gettext_lazy("Open or close output (with Shift: everywhere)")),
+    "explain": ("w", gettext_lazy("Describe the error")),
+    "open_output": ("o", gettext_lazy("Open or close output (Shift: all output)")),
     "find": ("f", gettext_lazy("Find in the trace")),
     "go_to": ("t", gettext_lazy("Go to a step by its number")),
-    "source": ("x", gettext_lazy("Show the source of the step (with Shift: of the problem)")),
+    "source": ("x", gettext_lazy("Show the step's source (Shift: the problem's source)")),
     "copy": ("y", gettext_lazy("Copy the step")),
-    "differences": ("d", gettext_lazy("Show what differs in alternatives")),
+    "differences": ("d", gettext_lazy("Compare alternatives")),
     "skip": ("s", gettext_lazy("Skip")),
     "give_up": ("g", gettext_lazy("Give up")),
     "report": ("b", gettext_lazy("Report problem")),
@@ -41,7 +41,7 @@ _ACTIONS = {
 _MODE = "mode"
 _MODES = (
     ("on", gettext_lazy("On")),
-    ("focus", gettext_lazy("Only while a step has the focus")),
+    ("focus", gettext_lazy("Only while a step has focus")),
     ("off", gettext_lazy("Off")),
 )
 DEFAULTS = {action: key for action, (key, _name) in _ACTIONS.items()}
@@ -70,10 +70,10 @@ class KeysForm(forms.Form):
     """One key per action, all different."""
 
     mode = forms.ChoiceField(
-        label=gettext_lazy("Shortcuts of a single character"),
+        label=gettext_lazy("Single-character shortcuts"),
         choices=_MODES,
         required=False,
-        help_text=gettext_lazy("Switch them off if you use speech input. Enter and the arrow keys always work."),
+        help_text=gettext_lazy("Turn them off if you use speech input. Enter and the arrow keys always work."),
     )
 
     def __init__(self, data: Any = None, *, user: User) -> None:

@@ -1,6 +1,7 @@
 """A rater's onboarding: its steps and their progress, and the completion link or code at the end. Read-only."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -11,7 +12,7 @@ from labeling import gates, gold_sets
 from labeling.gates import OnboardingGate
 from labeling.gold_sets import SetProgress
 from labeling.models import Assignment, Project, Rater
-from labeling.models.assignment import AssignmentPurpose
+from labeling.models.assignment import AssignmentPurpose, FinishReason
 from labeling.models.rater import RaterStage
 
 _STEP_OF_GATE = {
@@ -101,33 +102,52 @@ def _screening_hint(progress: SetProgress, attempts_left: int, project: Project)
     hints = [
         ngettext("%(total)d trace without explanations.", "%(total)d traces without explanations.", progress.total)
         % {"total": progress.total},
-        _("You need at least %(mark)d correct.")
+        _("To pass, get at least %(mark)d right.")
         % {"mark": gold_sets.pass_mark(progress.total, project.screening_pass_share)},
     ]
     if attempts_left:
         hints.append(
-            ngettext("You have %(left)d attempt.", "You have %(left)d attempts.", attempts_left)
+            ngettext("You have %(left)d attempt left.", "You have %(left)d attempts left.", attempts_left)
             % {"left": attempts_left}
         )
     return " ".join(hints)
 
 
+class Outcome(StrEnum):
+    """How a study ended for an annotator. Each outcome has its own code, by which the platform pays."""
+
+    COMPLETED = "completion"
+    SCREENED_OUT = "screened_out"
+    NO_CONSENT = "no_consent"
+    FAILED_CHECKS = "failed_checks"
+
+
 class CrowdCompletion(NamedTuple):
     """A link, a code, or both; never neither."""
 
+    outcome: Outcome
     url: str
     code: str
 
 
 def find_completion(rater: Rater) -> CrowdCompletion | None:
-    """Return the screened-out completion for a failed rater, the regular one once the rater has submitted work."""
-    project = rater.project
-    completion = CrowdCompletion(project.completion_url, project.completion_code)
+    """Return the completion of a study that has ended for this rater."""
+    outcome = _find_outcome(rater)
+    return load_completion(rater.project, outcome) if outcome else None
+
+
+def load_completion(project: Project, outcome: Outcome) -> CrowdCompletion | None:
+    completion = CrowdCompletion(outcome, getattr(project, f"{outcome}_url"), getattr(project, f"{outcome}_code"))
+    return completion if completion.url or completion.code else None
+
+
+def _find_outcome(rater: Rater) -> Outcome | None:
     if rater.stage == RaterStage.FAILED:
-        completion = CrowdCompletion(project.screened_out_url, project.screened_out_code)
-    elif not submitted_work(rater).exists():
-        return None
-    return completion if any(completion) else None
+        return Outcome.SCREENED_OUT
+    done = submitted_work(rater).exclude(finish_reason=FinishReason.GIVE_UP).count()
+    if done >= rater.project.completion_traces:
+        return Outcome.COMPLETED
+    return Outcome.FAILED_CHECKS if rater.is_paused_by_check else None
 
 
 def submitted_work(rater: Rater) -> QuerySet[Assignment]:

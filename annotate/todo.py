@@ -1,4 +1,4 @@
-"""What a user can do: rate in their projects, manage projects, and answer notices about single traces.
+"""The things that a user can do: rate in their projects, manage projects, and answer notices about single traces.
 
 Read-only. The number of queries does not depend on the number of projects."""
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotate.views import day, guide, history, home, join, keys, messages, onboarding, questions, work
+from annotate.views import day, guide, history, home, join, keys, messages, onboarding, questions, work, your_data
 
 app_name = "annotate"
 urlpatterns = [
@@ -16,6 +16,9 @@ urlpatterns = [
     path("messages/<int:message>/trace", messages.show_trace, name="message_trace"),
     path("messages/<int:message>/read", messages.mark_read, name="read_message"),
     path("messages/<int:message>/answer", messages.answer_message, name="answer_message"),
+    path("accounts/data/", your_data.show_your_data, name="your_data"),
+    path("accounts/data/download", your_data.download_your_data, name="download_your_data"),
+    path("accounts/data/erase", your_data.erase_account, name="erase_account"),
     path("keys/", keys.edit_keys, name="keys"),
     path("join/<str:token>", join.accept_invitation, name="join"),
     path("corrections/<int:assignment>/leave", home.leave_as_is, name="leave_as_is"),
@@ -23,6 +26,7 @@ urlpatterns = [
     path("projects/<slug:slug>/rate", home.begin_rating, name="begin_rating"),
     path("enter/<slug:slug>/", onboarding.show_gate, name="enter"),
     path("enter/<slug:slug>/consent", onboarding.give_consent, name="consent"),
+    path("enter/<slug:slug>/decline", onboarding.decline_consent, name="decline_consent"),
     path("enter/<slug:slug>/guideline", onboarding.confirm_guideline, name="read_guideline"),
     path("enter/<slug:slug>/again", onboarding.retry_screening, name="try_again"),
     path("enter/<slug:slug>/done", onboarding.show_completion, name="done"),

@@ -1,9 +1,10 @@
-"""What the work page's scripts receive: their configuration, the strings that they display, and traces.
+"""The data that the work page's scripts receive: their configuration, the strings that they display, and traces.
 
 Strings are in Python so that they are translated like all others. A trace comes without gold, sampling source, scores
 or other raters' labels."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import orjson
@@ -25,6 +26,11 @@ _ASSIGNMENT_URLS = (
     *("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard", "content", "submitted_one"),
     *("keep", "questions"),
 )
+# Characters that change the order in which a text is displayed. With them, a trace could show its rater another order
+# of words or code than the one that the model wrote. Marks that every text in a right-to-left script needs (such as
+# U+200F) have no such effect.
+_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_NEWS_SQL = rawsql.load_sql(__file__, "news.sql")
 _PROJECT_URLS = ("claim", "release_held", "enter", "unread", "guide")
 
 
@@ -48,13 +54,12 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             "memory_only": _memory_only_strings(),
         },
         "urls": urls | {"day": reverse("annotate:day")},
+        "news": describe_news(rater.pk),
         "lease_seconds": project.lease_seconds,
         "break_minutes": user.break_minutes,
-        "panel_css": static("css/panel.css"),
         "skips_left": assignments.count_skips_left(rater_id=rater.pk, project=project, now=now),
         "shortcuts": keys.load_mode(user),
         "keys": {key: action for action, key in keys.load_keys(user).items() if key},
-        "reader_css": static("css/reader.css"),
         "katex": {name: static(f"vendor/katex-0.19.1/katex.min.{name}") for name in ("css", "js")},
     }
 
@@ -92,26 +97,36 @@ def _submit_strings() -> dict[str, Any]:
     return {
         **{f"submit_{code}": {"one": one, "other": other} for code, (one, other) in texts.items()},
         "first_negative": _("Step {number} is the first negative step"),
-        "out_of_sight": _("Step {number} was out of sight. Press again to rate it."),
+        "out_of_sight": _("Step {number} was off screen. Press the key again to rate it."),
         "unsure_on": _("Unsure: step {number}"),
         "unsure_off": _("No longer unsure: step {number}"),
         "submitted_first_error": _("Submitted: first error at step {number}"),
         "submitted_no_error": _("Submitted: no error found"),
         "submitted_all_rated": _("Submitted: all steps rated"),
         "submitted_elsewhere": _(
-            "You submitted this trace at {time} in another tab or device. Ratings here no longer change it."
+            "You submitted this trace at {time} in another tab or on another device. Ratings you make"
+            " here will not change that submission."
         ),
         "no_skip": _("This trace can't be skipped."),
-        "no_reason": _("Not done: write a reason first."),
+        "no_reason": _("Write a reason first."),
         "rating_null": _("not rated"),
         "rating_-1": _("negative"),
         "rating_0": _("neutral"),
         "rating_1": _("positive"),
-        "lost": _("In another tab or device you chose {theirs}; here you chose {yours}."),
+        "lost": _("You chose {theirs} in another tab or on another device, but {yours} here."),
         "keep_rating": _("Keep {rating}"),
-        "replaced_reason": _("Another tab or device replaced your reason at step {number}. Yours was: “{text}”"),
-        "replaced_comment": _("Another tab or device replaced your comment on step {number}. Yours was: “{text}”"),
-        "replaced_write_step": _("Another tab or device replaced your corrected step {number}. Yours was: “{text}”"),
+        "replaced_reason": _(
+            "Your reason for step {number} was overwritten in another tab or on another device. The "
+            "overwritten text: “{text}”"
+        ),
+        "replaced_comment": _(
+            "Your comment on step {number} was overwritten in another tab or on another device. The "
+            "overwritten text: “{text}”"
+        ),
+        "replaced_write_step": _(
+            "Your corrected step {number} was overwritten in another tab or on another device. The "
+            "overwritten text: “{text}”"
+        ),
     }
 
 
@@ -120,9 +135,9 @@ def _undo_strings() -> dict[str, Any]:
         "undo": _("Undo"),
         "undo_submit": _("Undo submit"),
         "nothing_to_undo": _("Nothing to undo"),
-        "nothing_to_edit": _("You have not submitted a trace in this tab"),
+        "nothing_to_edit": _("No traces submitted in this tab yet"),
         "undone_rating": _("Undone: step {number} is {rating} again"),
-        "undone_flagged": _("Undone: unsure, step {number}"),
+        "undone_flagged": _("Undone: unsure mark, step {number}"),
         "undone_category": _("Undone: kind of error, step {number}"),
         "undone_reason": _("Undone: reason, step {number}"),
         "undone_comment": _("Undone: comment, step {number}"),
@@ -135,15 +150,16 @@ def _save_strings() -> dict[str, Any]:
         "save_saved": _("All saved"),
         "save_draft": _("Draft kept in this browser"),
         "save_saving": _plural_forms("Saving {count} rating", "Saving {count} ratings"),
+        "save_gathered": _("Saved here"),
         "save_waiting": _plural_forms("Offline. {count} rating saved here", "Offline. {count} ratings saved here"),
         "save_logged_out": _plural_forms(
             "Logged out. {count} rating saved here", "Logged out. {count} ratings saved here"
         ),
         "save_limited": _plural_forms(
-            "Too many changes at once. {count} rating saved here, sent later",
-            "Too many changes at once. {count} ratings saved here, sent later",
+            "Too many changes at once. {count} rating saved here, will be sent later",
+            "Too many changes at once. {count} ratings saved here, will be sent later",
         ),
-        "save_waiting_none": _("Offline. The rest is sent when you're back online"),
+        "save_waiting_none": _("Offline. The rest will be sent when you're back online"),
         "save_logged_out_none": _("Logged out. Log in to send the rest"),
         "title_offline": _("You're offline"),
         "title_logged_out": _("You're logged out"),
@@ -157,7 +173,7 @@ def _save_strings() -> dict[str, Any]:
 
 
 def _reader_strings() -> dict[str, Any]:
-    """Return what the tools for reading a trace and the announcements for screen readers say."""
+    """Return the texts of the tools for reading a trace, and of the announcements for screen readers."""
     return {
         "subagent": _("Subagent {name}"),
         "told_step": _("Step {number}"),
@@ -167,11 +183,11 @@ def _reader_strings() -> dict[str, Any]:
         "go_to": _("Go to step (1 to {total})"),
         "no_such_step": _("The trace has {total} steps."),
         "not_revealed": _("This step is not revealed yet."),
-        "nothing_folded": _("Nothing is folded here."),
+        "nothing_folded": _("There is no output to open or close here."),
         "no_alternatives": _("No alternatives are shown here."),
         "copied": _("Copied: step {number}"),
-        "not_copied": _("The browser did not allow copying."),
-        "not_loaded": _("Not loaded: check your connection and try again."),
+        "not_copied": _("Your browser blocked copying. Select the text and copy it yourself."),
+        "not_loaded": _("This could not be loaded. Check your connection and try again."),
     }
 
 
@@ -211,12 +227,12 @@ def _prompt_strings() -> dict[str, Any]:
 def _panel_strings() -> dict[str, str]:
     return {
         "panel_guide": _("Rules and guideline"),
-        "panel_questions": _("Questions to the leads"),
-        "panel_offline": _("You're offline: this can't be loaded now."),
+        "panel_questions": _("Questions for the leads"),
+        "panel_offline": _("This can't load while you're offline. Try again when you're back online."),
         "reply_sent": _("Reply sent"),
         "question_sent": _("Question sent"),
         "question_unsent": _("Not sent: you're offline. Your text is kept."),
-        "asked_open": _("Question: no answer yet"),
+        "asked_open": _("Question not answered yet"),
         "asked_news": _("New answer to your question"),
         "asked_done": _("Question answered"),
     }
@@ -224,10 +240,10 @@ def _panel_strings() -> dict[str, str]:
 
 def _day_strings() -> dict[str, str]:
     return {
-        "break_text": _("You have rated for {minutes} minutes. How about a short break? Your ratings are saved."),
+        "break_text": _("You've been rating for {minutes} minutes. How about a short break? Your ratings are saved."),
         "break_later": _("Remind me in 10 minutes"),
         "break_saved": _("Saved"),
-        "lease_ends_soon": _("This trace is reserved for you until {time}. Then someone else may get it."),
+        "lease_ends_soon": _("This trace is reserved for you until {time}. After that, it may go to someone else."),
         "lease_keep": _("Keep it for me"),
     }
 
@@ -251,9 +267,11 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
-    steps = _group_options(orjson.loads(step_rows or "[]"))
+    problem |= {name: _show_direction_overrides(text) for name, text in problem.items() if isinstance(text, str)}
+    steps = _group_options(orjson.loads(_show_direction_overrides(step_rows or "[]")))
     if has_parts:
         _add_parts(trace, steps)
+        steps = orjson.loads(_show_direction_overrides(orjson.dumps(steps).decode()))
     after = None  # the page that follows the trace, if it is not the next trace
     if fields["is_correction"]:
         after = reverse("annotate:history")
@@ -315,3 +333,13 @@ def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
     for turn, option, *values in judgments.values_list("turn_id", "option__position", *_JUDGMENT_FIELDS):
         turns[turn]["judgments"].append({"option": option, **dict(zip(_JUDGMENT_FIELDS, values, strict=True))})
     return list(turns.values())
+
+
+def describe_news(rater_id: int) -> str:
+    """Return a text that differs if the notices above a trace differ, so that the page loads them only then."""
+    return str(rawsql.fetch_rows(_NEWS_SQL, {"rater": rater_id})[0][0])
+
+
+def _show_direction_overrides(text: str) -> str:
+    """Replace each override, embedding and isolate by its name. The text may be JSON."""
+    return _DIRECTION_OVERRIDES.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)

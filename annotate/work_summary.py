@@ -113,8 +113,10 @@ def _summarize_since(user: User, begins: dt.datetime) -> WorkSummary:
 def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[WeeklyGoldChecks]:
     """Summarize hidden gold of recent weeks, for projects that show it.
 
-    The current week is left out: a count that grows by one would reveal which trace was gold."""
-    this_week = _midnight(now) - dt.timedelta(days=timezone.localtime(now).weekday())
+    The current week is left out: a count that grows by one would reveal which trace was gold. Weeks end in UTC, because
+    a browser that names other time zones could move their end from hour to hour."""
+    today = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    this_week = today - dt.timedelta(days=today.weekday())
     answers = GoldAnswer.objects.filter(
         rater__in=raters.list_rater_ids(user_id=user.pk),
         use=GoldUse.HIDDEN,
@@ -123,7 +125,7 @@ def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[W
         answered_at__lt=this_week,
     )
     rows = (
-        answers.annotate(week=TruncWeek("answered_at"))
+        answers.annotate(week=TruncWeek("answered_at", tzinfo=dt.UTC))
         .values_list("project__name", "week")
         .annotate(right=Count("pk", filter=Q(verdict=GoldVerdict.RIGHT)), n=Count("pk"))
         .order_by("-week", "project__name")

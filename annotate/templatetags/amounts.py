@@ -1,11 +1,14 @@
-"""Format durations for display."""
+"""Format durations and money for display."""
 
 import datetime as dt
 
 from django import template
 from django.utils.translation import gettext as _
 
+from labeling.projects.money import format_money
+
 register = template.Library()
+register.filter("money", format_money)
 
 
 @register.filter

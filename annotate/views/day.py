@@ -1,4 +1,4 @@
-"""The annotator's figures of today on the work page, and when it suggests a break."""
+"""The annotator's figures for today on the work page, and when it suggests a break."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render

@@ -1,7 +1,9 @@
 """The invitation page: for new people, for users with an account, and for workers of a crowd platform."""
 
+import datetime as dt
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -13,14 +15,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from accounts import login
+from accounts import login, tokens
 from accounts.forms import NewAccountForm
 from accounts.models import User
-from accounts.rate_limits import limit_posts
+from accounts.rate_limits import hash_key, limit_posts, limit_request
 from accounts.users import NameIsTaken
 from people import crowd_workers, invitations
 from people.models import Invitation, Membership
 from people.roles import RATING_ROLES
+
+DEVICE_COOKIE = f"{settings.COOKIE_PREFIX}stepmark_device"
+DEVICE_LIFETIME = dt.timedelta(days=365)
 
 
 @login_not_required
@@ -44,13 +49,29 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponseBase:
         return render(request, "annotate/worker_rejected.html", status=410)
 
 
+def _read_device(request: HttpRequest) -> str:
+    """Return the secret of this browser, or a new one."""
+    device = request.COOKIES.get(DEVICE_COOKIE, "")
+    return device if len(device) == len(tokens.generate_token()) else tokens.generate_token()
+
+
 def _join_as_worker(
     request: HttpRequest, token: str, invitation: Invitation, visit: crowd_workers.CrowdVisit
 ) -> HttpResponseBase:
     if request.method != "POST":
         return render(request, "annotate/join.html", {"invitation": invitation, "visit": visit})
-    membership = crowd_workers.admit_worker(token=token, visit=visit, now=timezone.now())
-    return login.log_in(request, membership.user, way="worker_id", then=_landing_page(membership))
+    device = _read_device(request)
+    response: HttpResponseBase
+    try:
+        membership = crowd_workers.admit_worker(token=token, visit=visit, device=device, now=timezone.now())
+    except crowd_workers.DeviceNotReleased:
+        response = render(request, "annotate/device_waiting.html", {"project": invitation.project}, status=403)
+    else:
+        response = login.log_in(request, membership.user, way="worker_id", then=_landing_page(membership))
+    cast(HttpResponse, response).set_cookie(
+        DEVICE_COOKIE, device, max_age=DEVICE_LIFETIME, httponly=True, samesite="Lax", secure=request.is_secure()
+    )
+    return response
 
 
 def _join_as_person(request: HttpRequest, token: str) -> HttpResponseBase:
@@ -78,6 +99,8 @@ def _join_with_new_account(request: HttpRequest, token: str, invitation: Invitat
         try:
             membership = invitations.accept_with_new_account(token=token, now=timezone.now(), **form.cleaned_data)
         except NameIsTaken as taken:
+            if refusal := limit_request(request, "name_taken", invitation=hash_key(token)):
+                return refusal
             form.add_error(taken.field, str(taken))
         else:
             _greet_member(request, membership)

@@ -59,7 +59,7 @@ def mark_read(request: UserRequest, message: int) -> HttpResponse:
 def answer_message(request: UserRequest, message: int) -> HttpResponse:
     row, form = _own_message(request, message), MessageAnswerForm(request.POST)
     if not form.is_valid():
-        flash.warning(request, _("Not sent: a reply is one line of up to 500 characters."))
+        flash.warning(request, _("Not sent: write a one-line reply of up to 500 characters."))
     elif member_messages.answer_message(
         message=row, text=form.cleaned_data["answer"], by=request.user, now=timezone.now()
     ):

@@ -87,6 +87,24 @@ def give_consent(request: UserRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
+def decline_consent(request: UserRequest, slug: str) -> HttpResponse:
+    """Leave the project. Crowd workers who never agreed get the code with which the platform ends their study."""
+    rater = get_object_or_404(_own_raters(request), project__slug=slug)
+    membership = members.get_membership(project=rater.project, user=request.user)
+    try:
+        members.leave_project(membership=membership, now=timezone.now())
+    except members.LastOwner as error:
+        messages.error(request, str(error))
+        return redirect("annotate:enter", slug)
+    if rater.agreed_text is None:
+        completion = onboarding_progress.load_completion(rater.project, onboarding_progress.Outcome.NO_CONSENT)
+        if completion:
+            return render(request, "annotate/declined.html", {"project": rater.project, "completion": completion})
+    messages.success(request, _("You have left “%(project)s”.") % {"project": rater.project.name})
+    return redirect("annotate:home")
+
+
+@require_POST
 def confirm_guideline(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(_own_raters(request), project__slug=slug)
     version = get_object_or_404(rater.project.guidelines, version=_posted_version(request))

@@ -1,4 +1,4 @@
-"""Questions of an annotator to the leads about a step, and disputes of known answers."""
+"""Annotators' questions to the leads about a step, and their disputes of known answers."""
 
 from django import forms
 from django.contrib import messages as flash
@@ -28,7 +28,7 @@ class QuestionForm(forms.Form):
     def clean_step(self) -> int | None:
         step: int | None = self.cleaned_data["step"]
         if step is not None and not Step.objects.filter(trace=self.trace_id, position=step).exists():
-            raise forms.ValidationError(_("This trace has no such step."))
+            raise forms.ValidationError(_("This trace has no step with that number. Choose another step."))
         return step
 
 
@@ -53,7 +53,9 @@ def dispute_answer(request: UserRequest, assignment: int) -> HttpResponse:
     row = _own_assignment(request, assignment)
     page = training_feedback.page_with_answer(row, timezone.now())
     if page is None:
-        problem = _("Not sent: you have not seen the answer to this trace.")
+        problem = _(
+            "Not sent: you can question the answer only after it has been shown to you. Submit the trace first."
+        )
     else:
         problem = _send(request, row, MessageKind.DISPUTE)
     if problem:
@@ -74,10 +76,10 @@ def _own_membership(request: UserRequest, row: Assignment) -> Membership:
 
 
 def _send(request: UserRequest, row: Assignment, kind: MessageKind) -> str:
-    """Send what was written. Return a message if it was not sent."""
+    """Send the text of the form. Return a message if it was not sent."""
     form = QuestionForm(request.POST, trace_id=row.trace_id)
     if not form.is_valid():
-        return _("Not sent: write up to %(n)d characters about a step of this trace.") % {
+        return _("Not sent: choose a step in this trace and write up to %(n)d characters.") % {
             "n": member_messages.MAX_LENGTH
         }
     membership, now = _own_membership(request, row), timezone.now()

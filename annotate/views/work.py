@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from django.http import Http404, HttpResponse
@@ -33,6 +33,8 @@ def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=user)
     opened = _assignment_to_show(request, rater)
     if opened is not None and Assignment.objects.submitted().filter(pk=opened, reopened_at=None).exists():
+        if not request.GET.get("assignment"):
+            return redirect(request.path)  # submitted a moment ago, by a page that is being closed
         return redirect("annotate:submitted_one", opened)
     if opened is None and gates.next_gate(rater=rater, project=rater.project) not in gates.GATES_WITH_TRACES:
         return redirect("annotate:enter", slug)
@@ -65,8 +67,15 @@ def _find_opened_assignment(rater: int, exclude: Sequence[int] = ()) -> int | No
     return opened.order_by("-opened_at").values_list("pk", flat=True).first()
 
 
+class NextTraceWish(msgspec.Struct, kw_only=True):
+    """The page wants another trace, held, with the answer."""
+
+    shown: list[int] = []  # as in ClaimMessage
+
+
 class WriteBatch(msgspec.Struct, kw_only=True):
-    """Edits of one client. The optional fields belong to a submit, skip, give-up or report."""
+    """Edits of one client. `opens` and `next` spare the page requests of their own. The other optional fields belong to
+    a submit, skip, give-up or report."""
 
     client: str
     writes: list[assignments.IncomingEdit] = []
@@ -74,6 +83,16 @@ class WriteBatch(msgspec.Struct, kw_only=True):
     revision: int | None = None  # the revision the rater worked on
     active_ms: int = 0  # active time since the last edit
     promise: assignments.SubmitPromise | None = None  # what the page showed
+    opens: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = (
+        None  # a held assignment that the page shows by now
+    )
+    next: NextTraceWish | None = None
+
+    def ending(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _ENDING_FIELDS}
+
+
+_ENDING_FIELDS = ("client", "writes", "reason", "revision", "active_ms", "promise")
 
 
 class ClaimMessage(msgspec.Struct, kw_only=True):
@@ -106,7 +125,7 @@ def _refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
         except (assignments.AssignmentError, queue.QueueRefusal) as error:
             return _describe_refusal(error)
         except rate_limits.TooManyRequests as error:
-            content = {"code": "too_many_requests", "message": _("Too many changes at once. They are sent later.")}
+            content = {"code": "too_many_requests", "message": _("Too many changes at once. They will be sent later.")}
             response = _json_response(content, 429)
             response.headers["Retry-After"] = str(error.seconds)
             return response
@@ -160,13 +179,35 @@ def claim(request: UserRequest, slug: str) -> HttpResponse:
     if rater is None:
         raise Http404
     message = msgspec.json.decode(request.body or b"{}", type=ClaimMessage)
+    trace = _claim_trace(request, rater, opened=message.opened, shown=message.shown)
+    return _json_response({**trace, "news": work_page.describe_news(rater)})
+
+
+def _claim_trace(request: UserRequest, rater: int, *, opened: bool, shown: Sequence[int]) -> dict[str, Any]:
     rate_limits.take({"claim": 1}, now=time.time(), rater=rater)
     # An open trace comes before a new one: a rater finishes what another page or tab began.
-    assignment = _find_opened_assignment(rater, exclude=message.shown)
+    assignment = _find_opened_assignment(rater, exclude=shown)
     if assignment is None:
-        claimed = onboarding.claim_trace(rater_id=rater, by=request.user, now=timezone.now(), opened=message.opened)
+        claimed = onboarding.claim_trace(rater_id=rater, by=request.user, now=timezone.now(), opened=opened)
         assignment = claimed.assignment_id
-    return _json_response(work_page.build_trace(assignment))
+    return work_page.build_trace(assignment)
+
+
+def _grant_wishes(request: UserRequest, own: dict[str, Any], batch: WriteBatch) -> dict[str, Any]:
+    """Open the trace that the page shows by now, and hold the next one for the rater, if the page wants that.
+
+    The rest of the message is stored already, so a refusal is no error here: the page then asks with a request of its
+    own, which names the reason."""
+    rater: int = own["rater_id"]
+    granted: dict[str, Any] = {}
+    if batch.opens is not None:
+        granted["opened"] = queue.open_held(assignment_id=batch.opens, rater_id=rater, now=own["now"])
+    if batch.next is not None:
+        try:
+            granted["next"] = _claim_trace(request, rater, opened=False, shown=batch.next.shown)
+        except (queue.QueueRefusal, rate_limits.TooManyRequests):
+            granted["next"] = None
+    return granted | {"news": work_page.describe_news(rater)} if granted else {}
 
 
 @require_safe
@@ -204,6 +245,7 @@ def record(request: UserRequest, assignment: int) -> HttpResponse:
             "is_late": recorded.is_late,
             "lease_ends_at": recorded.lease_ends_at,
             "lost": _describe_lost_edits(recorded.lost),
+            **_grant_wishes(request, own, batch),
         }
     )
 
@@ -230,10 +272,9 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
     """Record the remaining edits and end the assignment with `verb`."""
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    submission = verb(**own, **msgspec.structs.asdict(batch), by=request.user)
-    return _json_response(
-        {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
-    )
+    submission = verb(**own, **batch.ending(), by=request.user)
+    content = {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
+    return _json_response(content | _grant_wishes(request, own, batch))
 
 
 @require_POST
@@ -242,7 +283,7 @@ def skip(request: UserRequest, assignment: int) -> HttpResponse:
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
     assignments.skip_trace(**own, client=batch.client, writes=batch.writes, reason=batch.reason, by=request.user)
-    return _json_response({"state": "released"})
+    return _json_response({"state": "released", **_grant_wishes(request, own, batch)})
 
 
 @require_POST
@@ -261,7 +302,7 @@ def discard_correction(request: UserRequest, assignment: int) -> HttpResponse:
     corrected = assignments.discard_correction(
         **own, client=batch.client, writes=batch.writes, seen=seen, by=request.user
     )
-    return _json_response({"state": corrected.state})
+    return _json_response({"state": corrected.state, **_grant_wishes(request, own, batch)})
 
 
 @require_POST

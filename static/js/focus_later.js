@@ -1,5 +1,5 @@
-// Focus the button of a page that must be read first: not while a key is held, and not before a second Enter, meant for
-// the page before, would press it.
+// Focus the button of a page that must be read first: not while a key is held, and late enough that a second Enter
+// meant for the previous page does not press it.
 const WAIT_MS = 1500;
 const button = document.querySelector("[data-focus-later]");
 let timer = null;

@@ -2,7 +2,7 @@
 
 const note = document.getElementById("unsent");
 const opening = indexedDB.open(`stepmark-${note.dataset.user}`);
-opening.onupgradeneeded = () => opening.transaction.abort(); // there is no store, and none is made
+opening.onupgradeneeded = () => opening.transaction.abort(); // there is no store, and this page does not create one
 opening.onerror = (event) => event.preventDefault();
 opening.onsuccess = () => {
   const { result: database } = opening;

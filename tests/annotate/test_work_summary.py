@@ -114,6 +114,19 @@ def test_weekly_gold_covers_whole_weeks_of_projects_that_show_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/St_Johns", "UTC"])
+def test_weeks_end_at_the_same_time_for_every_time_zone(zone: str) -> None:
+    """A rater who moves the end of a week between two answers would learn which trace was gold."""
+    user, now = factories.make_user(), dt.datetime(2026, 11, 16, 2, tzinfo=dt.UTC)  # two hours into Monday
+    rater = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
+    answer(rater, now - dt.timedelta(hours=1), ["right"] * 4)
+    answer(rater, now - dt.timedelta(hours=3), ["right"] * 6)
+    answer(rater, now - dt.timedelta(days=3), ["missed"])
+    with timezone.override(zone):
+        weeks = work_summary.summarize_weekly_gold(user, now)
+    assert weeks == [work_summary.WeeklyGoldChecks("Told", dt.date(2026, 11, 9), 6, 7)]
+
+
 def answer(rater: Rater, when: dt.datetime, verdicts: list[str]) -> None:
     for verdict in verdicts:
         trace = factories.make_trace(rater.project)

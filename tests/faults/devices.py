@@ -1,5 +1,5 @@
-"""The devices of one rater: what each showed when its person confirmed an ending, what it told since, and what is
-typed on it."""
+"""The devices of one rater: what each showed when the rater confirmed an ending, its notices since, and the texts typed
+on it."""
 
 import contextlib
 import random
@@ -18,15 +18,20 @@ Shown = dict[str, Any]
 
 @dataclass
 class Confirmed:
-    """An ending that a person confirmed, with all that the page showed."""
+    """An ending that a person confirmed, with everything that the page showed."""
 
     device: int
     verb: str
     shown: Shown
     told_before: int  # notices of this trace so far
-    was_left: bool = False  # the page showed that it took the ending
-    undo_was_pressed: bool = False
-    was_undone: bool = False  # the page showed that it took the ending back, before it was sent
+    was_left: bool = False  # the page showed that it accepted the ending
+    appeared_before_undo: int | None = None  # how often the trace had appeared when undo was pressed
+    # The page showed the trace again, as it was. If it was a correction, this may be the next one: the ending was sent.
+    was_undone: bool = False
+
+    @property
+    def is_correction(self) -> bool:
+        return bool(self.shown["isCorrection"])
 
 
 @dataclass
@@ -65,19 +70,34 @@ class Device:
         self.open()
 
     def shown(self) -> Shown:
-        for _ in range(60):
-            with contextlib.suppress(Error):  # the page is being loaded
-                return dict(self.page.evaluate("globalThis.device.shown()"))
-            self.page.wait_for_timeout(100)
-        return dict(self.page.evaluate("globalThis.device.shown()"))
+        return dict(self._evaluate("device.shown()"))
 
     def press(self, key: str, *, shift: bool = False) -> Shown:
-        return dict(self.page.evaluate("([key, shift]) => device.press(key, shift)", [key, shift]))
+        return dict(self._evaluate("([key, shift]) => device.press(key, shift)", [key, shift]))
+
+    def _evaluate(self, script: str, argument: Any = None) -> Any:
+        for _ in range(60):
+            with contextlib.suppress(Error):  # the page is being loaded
+                return self.page.evaluate(script, argument)
+            self.page.wait_for_timeout(100)
+        return self.page.evaluate(script, argument)
+
+    def answer(self, key: str, text: str | None = None) -> Shown | None:
+        """Press a key in the field below the trace, or return None if it is closed."""
+        shown = self._evaluate("([key, text]) => device.answer(key, text)", [key, text])
+        return dict(shown) if shown else None
+
+    def log_of(self, assignment: int) -> list[str]:
+        """Return what the device has told of a trace so far, and how it appeared."""
+        return [kind for kind, about in self._evaluate("device.log()") if about == assignment]
 
     def told(self, assignment: int) -> list[str]:
-        """Return the notices so far that something is not as confirmed."""
-        log = self.page.evaluate("device.log()")
-        return [kind for kind, about in log if about == assignment and kind in ("refused", "submitted")]
+        """Return the notices so far which say that something is not as confirmed."""
+        return [kind for kind in self.log_of(assignment) if kind in ("refused", "submitted")]
+
+    def count_appearances(self, each: Confirmed) -> int:
+        """Return how often the trace of an ending has appeared as it was, as a correction or not."""
+        return self.log_of(each.shown["assignment"]).count("corrected" if each.is_correction else "opened")
 
     def wait_for(self, is_so: Callable[[Shown], bool], *, within: int) -> bool:
         for _ in range(within // 50):
@@ -98,8 +118,9 @@ class Device:
     def comment(self) -> None:
         self.press("c")
         if self.shown()["prompt"]:
-            self.page.locator("#ask textarea").press_sequentially(self._text())
-            self.page.keyboard.press(self.chance.choice(["Enter", "Enter", "Escape"]))
+            with contextlib.suppress(Error):  # the page closes the field if another trace is shown
+                self.page.locator("#ask textarea").press_sequentially(self._text(), timeout=1_000)
+            self.answer(self.chance.choice(["Enter", "Enter", "Escape"]))
 
     def explain(self, box: int, *, closes: bool) -> None:
         """Type below a negative step, and close the page in the middle of it."""
@@ -115,7 +136,7 @@ class Device:
             self._check_draft(before["assignment"], f"{box}.0", "reason" if name == "reason" else "written", typed)
 
     def _check_draft(self, assignment: int | None, stop: str, part: str, typed: Shown) -> None:
-        """A text that was typed is there again when the same trace is shown again."""
+        """Check that a typed text is shown again when the same trace is shown again."""
         now = self.shown()
         is_same = now["assignment"] == typed["assignment"] == assignment and not now["isDead"]
         if not is_same or typed["isDead"] or stop not in typed["cells"] or int(stop.split(".")[0]) not in now["boxes"]:
@@ -137,10 +158,9 @@ class Device:
                 return
         else:
             self.press({"skip": "s", "give_up": "g"}[verb])
-            if not (shown := self.shown())["prompt"] or shown["isDead"]:
+            if not (answered := self.answer("Enter", self._text())):
                 return
-            self.page.locator("#ask textarea").fill(self._text())
-            self.page.locator("#ask textarea").press("Enter")
+            shown = answered
         made = Confirmed(self.number, verb, shown, told)
         self.confirmed.append(made)
         if closes:
@@ -149,11 +169,13 @@ class Device:
         self._wait_until_left(made)
 
     def _wait_until_left(self, made: Confirmed) -> None:
-        """Wait, and press Enter again: the page ignores it while it may have been meant for the trace before."""
+        """Wait, and press Enter again: the page ignores it as long as it may have been meant for the previous trace."""
         assignment, left = made.shown["assignment"], made.shown["ready"]
         for _ in range(10):
             made.was_left = self.wait_for(lambda shown: shown["ready"] != left, within=AGAIN_MS)
             if made.was_left or len(self.told(assignment)) > made.told_before:
+                # Not because an undo brought back an earlier trace instead of this one.
+                made.was_left = made.was_left and not self.note_return()
                 return
             self.end_faults()
             again = self.press("Enter") if made.verb == "submit" else None
@@ -162,32 +184,34 @@ class Device:
 
     def undo(self) -> None:
         """Undo the last change, or the last submit if nothing was changed since."""
-        before = self.press("z")
         last = self.confirmed[-1] if self.confirmed else None
+        appeared = self.count_appearances(last) if last else 0
+        before = self.press("z")
         if last is None or not last.was_left or before["assignment"] == last.shown["assignment"]:
             return
-        now = self.shown()
-        if now["assignment"] != before["assignment"] or now["cells"] == before["cells"]:  # else a rating was undone
-            last.undo_was_pressed = True
-            self.wait_for(lambda shown: shown["assignment"] == last.shown["assignment"], within=1_500)
-            self.note_return()
+        last.appeared_before_undo = appeared
+        self.wait_for(lambda shown: shown["assignment"] == last.shown["assignment"], within=1_500)
+        self.note_return()
 
     def edit(self) -> None:
         """Edit the trace that was submitted last: a submission, or one that is not sent yet."""
         if self.confirmed and self.confirmed[-1].was_left:
-            self.confirmed[-1].undo_was_pressed = True
+            last = self.confirmed[-1]
+            last.appeared_before_undo = self.count_appearances(last)
         self.press("e")
 
-    def note_return(self) -> None:
-        """Note which endings were taken back: their traces are shown as if they had never been submitted."""
-        shown = self.shown()
-        for each in self.confirmed:
-            if each.undo_was_pressed and each.shown["assignment"] == shown["assignment"]:
-                each.was_undone |= not shown["isCorrection"] and not shown["isDead"]
-                each.undo_was_pressed = False
+    def note_return(self) -> bool:
+        """Record which endings were undone, because their traces appeared again to be rated. Return whether any was."""
+        undone = [each for each in self.confirmed if self._has_returned(each)]
+        for each in undone:
+            each.was_undone, each.appeared_before_undo = True, None
+        return bool(undone)
+
+    def _has_returned(self, each: Confirmed) -> bool:
+        return each.appeared_before_undo is not None and self.count_appearances(each) > each.appeared_before_undo
 
     def settle(self) -> Shown:
-        """Wait until everything is sent, and the page has compared itself with the server."""
+        """Wait until everything is sent, and the page has compared its trace with the server's."""
         if "/work/" not in self.page.url:  # a correction that was begun here was submitted on the other device
             self.open()
         for _ in range(3):

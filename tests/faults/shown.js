@@ -1,16 +1,19 @@
 // What a device shows and tells its person, read by tests/faults/devices.py. It is added before the page's own scripts.
 
 (() => {
-  const KEY = "told";
-  const log = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
+  // Each page has its own log, because two tabs that write the same one at once would lose entries.
+  const KEY = `told.${performance.timeOrigin}.${Math.random()}`;
+  const read = (key) => JSON.parse(localStorage.getItem(key) ?? "[]");
+  const log = () => Object.keys(localStorage).filter((key) => key.startsWith("told.")).sort().flatMap(read);
 
-  // Everything that tells of a conflict: notices, ratings of another device, and a trace that came back.
-  const tell = (kind, assignment) => localStorage.setItem(KEY, JSON.stringify([...log(), [kind, Number(assignment)]]));
+  // Everything that tells of a conflict: notices, ratings of another device, and each trace that appears.
+  const tell = (kind, assignment) => localStorage.setItem(KEY, JSON.stringify([...read(KEY), [kind, Number(assignment)]]));
   const noticeOf = (node) => node.closest?.("[data-notice]");
   new MutationObserver((records) => {
     for (const node of records.flatMap((record) => [...record.addedNodes])) {
       if (noticeOf(node)?.dataset.assignment) tell(noticeOf(node).dataset.notice, noticeOf(node).dataset.assignment);
       if (node.matches?.(".step__lost")) tell("lost", node.closest("[data-assignment]").dataset.assignment);
+      if (node.matches?.("#stage > .trace")) tell(document.querySelector("[data-correction]") ? "corrected" : "opened", node.dataset.assignment);
     }
   }).observe(document, { childList: true, subtree: true });
 
@@ -66,5 +69,15 @@
     return before;
   };
 
-  globalThis.device = { shown, press, log };
+  // Press a key in the field below the trace, unless the page has closed it meanwhile. Return what was shown, else null.
+  const answer = (key, text = null) => {
+    const before = shown();
+    const field = document.querySelector("#ask textarea");
+    if (!before.prompt || before.isDead) return null;
+    if (text !== null) field.value = text;
+    field.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    return before;
+  };
+
+  globalThis.device = { shown, press, answer, log };
 })();

@@ -76,10 +76,13 @@ def make_rater(platform: PlatformUnderTest, project: Project, number: int, is_ov
     return HttpRaterThread(HttpBrowser(platform.url, user, lambda: not is_over.is_set()), project.slug, seed=number)
 
 
-def request_import(project: Project, file: Path) -> Job:
+def request_import(project: Project, file: Path, *, records: int = RECORDS) -> Job:
     with file.open("w") as lines:
-        for number in range(RECORDS):
-            record = {"problem": f"What is {number} + 1?", "steps": ["Add one.", f"So it is {number + 1}."]}
+        for number in range(records):
+            record = {
+                "problem": f"{file.stem}: what is {number} + 1?",
+                "steps": ["Add one.", f"So it is {number + 1}."],
+            }
             lines.write(json.dumps(record) + "\n")
     choices = ImportOptions(labels=ImportedLabelKind.NONE)
     return import_job.request_import(project=project, path=file, choices=choices, by=None, now=timezone.now())
@@ -144,7 +147,7 @@ def assert_nothing_is_lost(raters: list[HttpRaterThread]) -> None:
 def assert_slots_add_up(project: Project) -> None:
     held = Counter(Assignment.objects.filter(project=project, holds_slot=True).values_list("trace", flat=True))
     entries = QueueEntry.objects.filter(lane__project=project).values("trace")
-    # More slots than the overlap if raters disagreed and a further label was requested.
+    # More slots than the overlap if raters disagreed and an additional label was requested.
     rows = entries.annotate(given=Sum("slots"), left=Sum("slots_left")).values_list("trace", "given", "left")
     assert {trace: held[trace] + left for trace, _, left in rows} == {trace: given for trace, given, _ in rows}
     assert all(given >= OVERLAP for _, given, _ in rows)

@@ -1,5 +1,5 @@
-"""kill -9 of the worker that writes the shards of a snapshot: the restarted build produces the bytes of an undisturbed
-build, and a rebuild produces them again after all traces were labeled again."""
+"""kill -9 of the worker that writes the shards of a snapshot: the restarted build produces the same bytes as an
+undisturbed build, and so does a rebuild after all traces were labeled again."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -96,7 +96,8 @@ def sweep() -> None:
 
 
 def strike(worker: servers.ServerProcess, attempt: int) -> bool:
-    """Kill it while a shard of this attempt is written in part. Its row is held, so that it gets no further."""
+    """Kill the worker while it has written a part of a shard. The test locks the shard's row, so that the worker cannot
+    continue."""
     sweep()
     with transaction.atomic():
         halves = Job.objects.filter(kind=snapshots.BUILD, state="running", attempt=attempt, done__lt=F("total"))
@@ -107,7 +108,7 @@ def strike(worker: servers.ServerProcess, attempt: int) -> bool:
 
 
 def see_what_is_left() -> None:
-    """Of a shard that was broken off, no file that could be taken for a whole one."""
+    """Check that an interrupted shard leaves no file that could be taken for a complete one."""
     left = list(Job.objects.filter(kind=snapshots.BUILD, state="running"))
     assert any(0 < job.done < (job.total or 0) for job in left)
     for job in left:
@@ -127,7 +128,7 @@ def are_built(made: list[Snapshot]) -> bool:
 
 
 def see_that_it_is_the_same(made: Snapshot, into: Path) -> None:
-    """Every file, and no other."""
+    """Check that the same files exist, and no others."""
     folder, again = snapshots.snapshot_folder(made), into / made.name
     assert snapshots.rewrite_files(made, again) == []
     finish_job.write_card_files(made, again)

@@ -1,4 +1,4 @@
-"""kill -9 of the worker that sends notices: each arrives, and at most one per kill arrives twice."""
+"""kill -9 of the worker that sends notices: every notice arrives, and at most one per kill arrives twice."""
 
 import datetime as dt
 from functools import partial

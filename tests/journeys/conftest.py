@@ -57,6 +57,9 @@ EXPECTED_COMPLAINTS = (
 
 Visit = Callable[..., Page]
 
+# Screen sizes; a page in each of them, light and dark: a desktop, a phone, and a phone in landscape or a zoomed window.
+FORMS = ((1440, 900), (390, 844), (720, 450))
+
 
 @pytest.fixture
 def visit(browser: Browser, origin: str) -> Iterator[Visit]:
@@ -66,10 +69,12 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    def open_page(user: User | None = None, *, width: int = 1440, dark: bool = False, **options: Any) -> Page:
+    def open_page(
+        user: User | None = None, *, width: int = 1440, height: int = 0, dark: bool = False, **options: Any
+    ) -> Page:
         context = browser.new_context(
             base_url=origin,
-            viewport={"width": width, "height": 900 if width > 700 else 844},
+            viewport={"width": width, "height": height or (900 if width > 700 else 844)},
             color_scheme="dark" if dark else "light",
             has_touch=width <= 700,
             **options,

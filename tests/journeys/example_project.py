@@ -1,4 +1,4 @@
-"""A small house full of people, for journeys and pictures."""
+"""A small project with people in every role, for journeys and pictures."""
 
 import datetime as dt
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 
     make pictures
 
-They land in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
+They are saved in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
 
 import os
 import random
@@ -26,7 +26,7 @@ MATHS, AGENTS = "demo-maths", "demo-agents"
 
 
 def test_shoot(visit: Visit) -> None:
-    random.seed(7)  # which trace is handed out
+    random.seed(7)  # which trace is assigned
     demo = make_projects.make_demo(now=timezone.now())
     page = visit(demo.annotator, width=1440)
     _shoot(page, "consent", reverse("annotate:enter", args=[MATHS]))

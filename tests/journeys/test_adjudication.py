@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 from labeling import assignments
 from labeling.models import Consensus, Gold, Option, OptionPart, Rater, Settlement
 from labeling.models.project import Guideline
+from labeling.quality import new_submissions
 from people import members
 from people.models import Role
 from tests import factories
@@ -52,6 +53,7 @@ def contest(scene: ExampleProject, name: str = "AMN", steps: list[str | list[str
         client.rate(ratings)
         client.send(client.comment(2, comment))
         assignments.submit(**client.place, now=NOW, by=None)
+    new_submissions.process_new_submissions(now=NOW)
     Settlement.objects.filter(trace=trace).update(state="contested", reason="differ_at_limit", differs_at=2)
     return trace.pk
 

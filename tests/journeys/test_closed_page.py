@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from labeling.models import Assignment, Submission
+from labeling.models import Assignment, Judgment, Submission
 from tests.journeys.conftest import Visit
 from tests.journeys.test_work import RaterDay, eventually, press
 
@@ -88,3 +88,32 @@ def _claim_before_the_submit_and_hear_after(page: Page) -> None:
 
     page.route("**/submit", send_late)
     page.route("**/claim", answer_late)
+
+
+def test_gathered_ratings_reach_the_server_when_the_page_is_left(visit: Visit) -> None:
+    """They are sent in a pause; whoever leaves earlier does not wait for it."""
+    day = RaterDay(["One.", "Two.", "Three.", "Four.", "Five."])
+    page = day.begin(visit(day.user))
+    page.clock.install()
+    day.begin(page)
+    press(page, "3")
+    expect(page.locator("#save[data-state=gathered]")).to_be_visible()
+    assert Judgment.objects.count() == 0
+    page.clock.run_for(4000)
+    press(page, "3")  # half of the trace is not rated yet
+    page.clock.run_for(4000)
+    expect(page.locator("#save[data-state=gathered]")).to_be_visible()
+    assert Judgment.objects.count() == 0
+    page.goto("/accounts/password/")
+    eventually(page, lambda: Judgment.objects.count() == 2)
+
+
+def test_gathered_ratings_are_sent_in_a_pause(visit: Visit) -> None:
+    day = RaterDay(["One.", "Two.", "Three."])
+    page = visit(day.user)
+    page.clock.install()
+    day.begin(page)
+    press(page, "3")
+    page.clock.run_for(5100)
+    expect(page.locator("#save[data-state=saved]")).to_be_visible()
+    assert Judgment.objects.count() == 1

@@ -1,9 +1,10 @@
-"""A whole generation on the demo, from one button, followed in a real browser while a worker does it."""
+"""A whole generation on the demo, started with one button and followed in a real browser while a worker runs it."""
 
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.db import connections
@@ -11,15 +12,19 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from demo import make_projects as demo
+from jobs import runner
+from jobs.models import Job
 from labeling.models import Project, TraceDraw
 from people import members
 from people.models import Role
-from prm import registry
+from prm import file_evaluation, registry
 from prm.models import Generation
 from prm.registry import PRMIdentity
 from tests import factories
-from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.conftest import FORMS, Visit, accessibility_violations
+from tests.journeys.test_lead_pages import find_faults
 from tests.prm import generation_project
+from tests.prm.test_evaluate_prm import write_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A_MINUTE = 60_000
@@ -27,7 +32,7 @@ A_MINUTE = 60_000
 
 @contextmanager
 def a_worker() -> Iterator[None]:
-    """Takes up jobs as the platform's own worker does: the rows alone say what is to be done."""
+    """Run queued jobs as the platform's own worker does."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -81,7 +86,24 @@ def test_pages_of_generations_have_no_barrier_and_fit(width: int, dark: bool, vi
         assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"), address
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
+@pytest.mark.parametrize(("width", "height"), FORMS)
+def test_engineer_evaluates_a_prm_on_a_file(width: int, height: int, visit: Visit, tmp_path: Path) -> None:
+    project = generation_project.make_project(labeled=60, unread=5)
+    generation_project.run_generation(project, timezone.now())
+    engineer = factories.make_user()
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER, now=timezone.now())
+    page = visit(engineer, width=width, height=height)
+    page.goto(f"/projects/{project.slug}/prms/1/")
+    page.locator("form[action$=evaluate] input[type=file]").set_input_files(write_records(tmp_path / "mine.jsonl"))
+    page.locator("form[action$=evaluate] button[type=submit]").click()
+    expect(page.locator("#file-evaluations").get_by_role("progressbar")).to_be_visible()
+    job = Job.objects.get(kind=file_evaluation.KIND)
+    assert runner.run_job(job.pk, file_evaluation.run_file_evaluation_job) == "done"
+    expect(page.locator("tr[data-file='mine.jsonl']")).to_be_visible()  # the page polls
+    assert find_faults(page, page.url) == []
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False), (720, False)])
 def test_engineer_makes_an_undecided_and_an_unevaluated_prm_current(width: int, dark: bool, visit: Visit) -> None:
     project = generation_project.make_project(labeled=60, unread=10)
     generation_project.run_generation(project, timezone.now())
@@ -96,11 +118,11 @@ def test_engineer_makes_an_undecided_and_an_unevaluated_prm_current(width: int, 
         page.goto(f"/projects/{project.slug}/generations/")
         expect(page.locator('[data-power="2"]')).to_be_visible()
         assert accessibility_violations(page) == []
-        page.get_by_role("button", name=f"Make current {version}").click()
+        page.get_by_role("button", name=f"Promote {version}").click()
         expect(page.locator(f'[data-concern="{concern}"]')).to_be_visible()
         assert accessibility_violations(page) == []
         assert not page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        go = page.get_by_role("button", name=f"Make PRM {version} current")
+        go = page.get_by_role("button", name=f"Promote PRM {version}")
         if concern == "unevaluated":
             go.click()  # the browser asks for the reason first
             expect(page.locator("#reason:invalid")).to_be_focused()

@@ -1,4 +1,4 @@
-"""A lead brings a file in: chooses it, sees how it would come in, follows it, reads its report, takes it back."""
+"""A lead imports a file: chooses it, previews the import, follows it, reads its report, and undoes it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A lead creates a project, brings it to work, adjudicates, and reads its agreement."""
+"""A lead creates a project, prepares it for work, adjudicates, and reads the agreement."""
 
 import json
 from pathlib import Path
@@ -32,6 +32,7 @@ def find_faults(page: Page, address: str) -> list[str]:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     for fold in page.locator("details.data > summary").all():
         fold.click()
+    page.evaluate("scrollTo(0, 0)")  # the header covers controls of a scrolled page
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     found = [*accessibility_violations(page), *(["runs off the side"] if wide else [])]
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")

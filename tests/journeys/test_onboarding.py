@@ -9,6 +9,8 @@ from accounts.models import User
 from labeling import onboarding
 from labeling.models import Assignment, Consent, GuidelineAcknowledgment, Project, Rater, ScreeningResult, Submission
 from labeling.projects import lifecycle
+from people import crowd_workers
+from people.models import WorkerDevice
 from tests.journeys.conftest import Visit
 from tests.journeys.onboarding_steps import (
     PRIMARY,
@@ -155,6 +157,11 @@ def test_crowd_worker_joins_returns_and_gets_the_completion_code(visit: Visit) -
     again = visit()
     again.goto(address)
     again.locator("[data-join=worker] [type=submit]").click()
+    expect(again.locator("[data-page=device-waiting]")).to_be_visible()
+    device = WorkerDevice.objects.get(released_at=None)
+    crowd_workers.release_device(device=device, by=way.lead, now=timezone.now())
+    again.goto(address)
+    again.locator("[data-join=worker] [type=submit]").click()
     wait_for_gate(again, "work")
     press_control(again, "[data-begin]")
     rate_trace(again, "Work 2.", "33")
@@ -196,7 +203,7 @@ def test_leaving_instead_of_consenting(visit: Visit) -> None:
     user = way.annotator()
     page = visit(user)
     page.locator(REVIEW_CONSENT).click()
-    page.locator("form[action$='/leave'] [type=submit]").click()
+    page.locator("form[action$='/decline'] [type=submit]").click()
     expect(page.locator("[data-no-projects]")).to_be_visible()
     assert Rater.objects.get(user=user).removed_at is not None
 

@@ -72,6 +72,7 @@ def addresses(scene: ExampleProject, user: User | None) -> list[str]:
         reverse("annotate:keys"),
         reverse("account_change_password"),
         reverse("sign_ins"),
+        reverse("annotate:your_data"),
         reverse("account_logout"),
     ]
     if user == scene.annotator:

@@ -1,4 +1,4 @@
-"""The work page and the server compute the same submit state."""
+"""The work page and the server compute the same submit state, and the same ratings that a submit confirms."""
 
 import random
 from typing import Any
@@ -14,7 +14,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SUBMIT_STATES = """async (traces) => {
   const { TraceState } = await import('/static/js/work/trace_state.js');
-  return traces.map((trace) => new TraceState(trace).submitState());
+  const works = traces.map((trace) => new TraceState(trace));
+  return works.map((work) => [work.submitState(), work.promise().ratings]);
 }"""
 
 
@@ -54,4 +55,7 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
         for _ in range(400)
     ]
     states = visit(factories.make_user()).evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
-    assert states == [protocols.submit_state(*case)._asdict() for case in cases]
+    assert states == [
+        [protocols.submit_state(*case)._asdict(), [list(each) for each in protocols.list_ratings(*case)]]
+        for case in cases
+    ]

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from labeling.models import Judgment, Option, Project, Step
+from labeling.models import Judgment, Option, OptionPart, Project, Step
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.test_work import RaterDay, eventually, press, saved
 
@@ -57,13 +57,13 @@ def test_keys_open_output_search_and_jump(size: tuple[int, int], visit: Visit) -
     rect = "(({ y, height }) => ({ y, height }))([...CSS.highlights.get('found-now')][0].getBoundingClientRect())"
     assert not covered(page, page.evaluate(rect))
     page.keyboard.press("Escape")
-    assert lit(page) == "1"  # a search moves the view, not the light
+    assert lit(page) == "1"  # a search moves the view, not the highlight
     press(page, "t")
     page.locator("#goto input").fill("12")
     page.keyboard.press("Enter")
     expect(page.locator("#where")).to_have_attribute("data-step", "12")
     expect(page.locator(".step.is-now")).to_be_in_viewport()
-    press(page, "33n")  # the next unrated one is lit already, so n goes on
+    press(page, "33n")  # the next unrated step is highlighted already, so `n` goes to the one after it
     expect(page.locator("#where")).to_have_attribute("data-step", "15")
     press(page, "t")
     page.locator("#goto input").fill("19")
@@ -99,15 +99,16 @@ def test_filters_shorten_a_kind_and_the_map_shows_and_jumps(visit: Visit) -> Non
     page.locator("[data-filter=observation]").click()
     expect(output).to_be_hidden()
     page.locator("[data-filter=action]").click()
-    expect(page.locator(".step.is-now p")).to_be_visible()  # the lit step is never shortened
+    expect(page.locator(".step.is-now p")).to_be_visible()  # the highlighted step is never shortened
     page.wait_for_timeout(200)
     after = page.locator(".step.is-now").bounding_box()
     assert top
     assert after
-    assert abs(top["y"] - after["y"]) < 3  # the lit step stays where it is
+    assert abs(top["y"] - after["y"]) < 3  # the highlighted step stays where it is
     page.locator("[data-filter=action]").click()
     page.locator("[data-filter=observation]").click()
     expect(output).to_be_visible()
+    page.wait_for_timeout(200)
     press(page, "1")
     expect(page.locator(".map [data-shown^='-1']")).to_have_count(1)
     marks = page.locator(".map i")
@@ -116,6 +117,31 @@ def test_filters_shorten_a_kind_and_the_map_shows_and_jumps(visit: Visit) -> Non
     assert box
     page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
     expect(page.locator("#where")).to_have_attribute("data-step", "19")
+    press(page, "r")
+    expect(page.locator("#panel [data-panel]")).to_be_visible()
+    beside, panel = page.locator(".map").bounding_box(), page.locator("#panel").bounding_box()
+    assert beside
+    assert panel
+    assert beside["x"] + beside["width"] <= panel["x"]  # the map does not cover the guideline
+
+
+def test_filters_reach_the_thought_and_the_call_within_a_step(visit: Visit) -> None:
+    day = RaterDay([f"Step {n}." for n in range(12)], protocol="every_step")
+    Step.objects.filter(trace__project=day.project).update(kind="action")
+    for option in Option.objects.filter(step__trace__project=day.project):
+        OptionPart.objects.create(option=option, position=0, kind="text", text="I think.")
+        OptionPart.objects.create(option=option, position=1, kind="call", text="run()\n" * 9, name="shell")
+    page = visit(day.user)
+    day.begin(page)
+    thoughts, calls = page.locator("[data-part=reasoning]"), page.locator("[data-part=action]")
+    expect(page.locator("[data-filter=reasoning] .reader__count")).to_have_text("12")
+    expect(page.locator("[data-filter=action] .reader__count")).to_have_text("12")
+    height = "(box) => box.getBoundingClientRect().height"
+    before = calls.nth(5).evaluate(height), thoughts.nth(5).evaluate(height)
+    page.locator("[data-filter=action]").click()
+    assert calls.nth(5).evaluate(height) < before[0] / 3
+    assert calls.first.evaluate(height) == before[0]  # of the lit step
+    assert thoughts.nth(5).evaluate(height) == before[1]
 
 
 def test_source_and_copy_give_the_text_as_written(visit: Visit) -> None:
@@ -190,3 +216,31 @@ def test_steps_of_subagents_are_nested_and_open_when_the_light_arrives(reveals: 
     press(page, "33")
     assert lit(page) == "6"
     assert not accessibility_violations(page)
+
+
+def test_a_key_changes_only_the_steps_that_it_means(visit: Visit) -> None:
+    """What a key costs must not grow with the trace: Chromium restyles and lays out what has changed."""
+    page = begin_agent(visit)
+    press(page, "3")
+    saved(page)
+    page.wait_for_timeout(300)
+    page.evaluate(
+        """() => {
+          globalThis.changed = new Set();
+          new MutationObserver((list) => {
+            for (const { target } of list) {
+              const place = ".ladder > *, .map > *, .track > *, html";
+              changed.add((target.closest ? target : target.parentElement).closest(place));
+            }
+          }).observe(document, { subtree: true, attributes: true, childList: true, characterData: true });
+        }"""
+    )
+    press(page, "3")
+    expect(page.locator("#where")).to_have_attribute("data-step", "3")
+    saved(page)
+    page.wait_for_timeout(300)
+    count = "(all) => all.filter((each) => changed.has(each)).length"
+    assert page.locator(".ladder > *").evaluate_all(count) == 2
+    assert page.locator(".track > *").evaluate_all(count) == 2
+    assert page.locator(".map > i").evaluate_all(count) == 2
+    assert page.evaluate("document.documentElement.getAttribute('style')") is None

@@ -1,5 +1,6 @@
 """How the work page shows texts: Markdown, folded outputs, long texts. The modules run without a trace."""
 
+import json
 from typing import Any
 
 import pytest
@@ -100,7 +101,8 @@ def fold(page: Page, text: str, **options: Any) -> dict[str, Any]:
           const hidden = pre.querySelectorAll('.gap').length;
           const all = [...pre.children].filter((each) => !each.matches('.gap__mark'));
           const whole = all.flatMap((each) => each.matches('.gap') ? [...each.children] : [each]);
-          return { shown, used, hidden, whole: whole.map((each) => each.textContent).join('\\n') };
+          const { size } = node.dataset;
+          return { shown, used, hidden, size, whole: whole.map((each) => each.textContent).join('\\n') };
         }""",
         [text, options],
     )
@@ -114,6 +116,12 @@ def test_output_is_folded_around_the_lines_that_the_next_step_uses(page: Page) -
     assert folded["shown"][:4] == lines[:4]
     assert folded["shown"][-6:] == lines[-6:]
     assert folded["whole"] == "\n".join(lines)  # nothing is lost
+
+
+def test_size_of_formatted_output_is_that_of_its_source(page: Page) -> None:
+    source = json.dumps(dict.fromkeys((f"field {n}" for n in range(60)), "value"), separators=(",", ":"))
+    folded = fold(page, json.dumps(json.loads(source), indent=2), source=source)
+    assert folded["size"] == f"{len(source) / 1000:.1f} kB"
 
 
 def test_short_output_is_not_folded_and_huge_one_is_laid_out_in_blocks(page: Page) -> None:

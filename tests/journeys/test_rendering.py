@@ -64,7 +64,7 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("naturalWidth", 1)
     assert not accessibility_violations(page)
-    press(page, "3")  # the lit step is out of sight: the key only brings it back
+    press(page, "3")  # the highlighted step is out of sight: the key only brings it back
     press(page, "313")
     page.keyboard.press("Enter")
     eventually(page, lambda: Submission.objects.count() == 1)
@@ -250,7 +250,7 @@ def test_active_time_counts_only_activity(visit: Visit) -> None:
     page.clock.install()
     day.begin(page)
     # The browser's clock runs ahead, and the server caps active time at the time of the assignment.
-    Assignment.objects.update(held_at=timezone.now() - dt.timedelta(minutes=10))
+    Assignment.objects.update(first_held_at=timezone.now() - dt.timedelta(minutes=10))
     page.mouse.move(10, 10)
     page.clock.run_for(10_000)  # reads for ten seconds
     page.keyboard.press("3")
@@ -262,7 +262,7 @@ def test_active_time_counts_only_activity(visit: Visit) -> None:
     page.evaluate(hide % "visible" + "document.dispatchEvent(new Event('visibilitychange'))")
     page.clock.run_for(5_000)
     page.keyboard.press("3")
-    page.clock.run_for(4_000)  # looks it all over
+    page.clock.run_for(4_000)  # reviews the whole trace
     page.keyboard.press("Enter")
     page.clock.run_for(5_000)
     eventually(page, lambda: Submission.objects.count() == 1)

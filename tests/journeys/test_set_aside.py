@@ -13,7 +13,7 @@ from labeling.quality.resolve import resolve_traces
 from people import members
 from people.models import Role
 from tests import factories
-from tests.journeys.conftest import Visit
+from tests.journeys.conftest import FORMS, Visit, accessibility_violations
 from tests.journeys.test_lead_pages import find_faults
 from tests.labeling.quality import submitted_work
 from tests.people.personas import Personas, make_personas
@@ -44,8 +44,9 @@ def run_job() -> None:
     assert runner.run_job(job.pk, set_aside.chunks) == "done"
 
 
-def test_lead_sets_labels_aside_and_undoes_it(cast: Personas, visit: Visit) -> None:
-    page = visit(cast.lead)
+@pytest.mark.parametrize(("width", "height"), FORMS)
+def test_lead_sets_labels_aside_and_undoes_it(cast: Personas, visit: Visit, width: int, height: int) -> None:
+    page = visit(cast.lead, width=width, height=height)
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     address = reverse("dashboard:annotator", args=[cast.project.slug, rater.pk])
     page.goto(address)
@@ -56,6 +57,7 @@ def test_lead_sets_labels_aside_and_undoes_it(cast: Personas, visit: Visit) -> N
     page.locator("[data-preview]").click()
     expect(page.locator("[data-figure=n_reopened]")).to_have_text("3")
     expect(page.locator("[data-figure=n_missing]")).to_have_text("3")
+    assert accessibility_violations(page) == []
     page.locator("[data-confirm]").click()
     expect(page.locator("tr[data-set-aside][data-running=yes]")).to_be_visible()
     run_job()

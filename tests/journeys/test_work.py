@@ -230,6 +230,43 @@ def test_storage_failure_loses_nothing(visit: Visit) -> None:
     assert ratings() == [1, -1]
 
 
+# A disk so slow that the page stops waiting, and the database has the rating after all.
+SLOW = """
+  const { set } = Object.getOwnPropertyDescriptor(IDBTransaction.prototype, 'oncomplete');
+  const wait = (transaction) => (transaction.mode === 'readwrite' ? 3000 : 0);
+  Object.defineProperty(IDBTransaction.prototype, 'oncomplete', {
+    set(done) { set.call(this, (event) => setTimeout(() => done.call(this, event), wait(this))); },
+  });
+"""
+
+
+def test_slow_storage_loses_nothing(visit: Visit) -> None:
+    day = RaterDay(["One.", "Two.", "Three."], ["Next."], protocol="every_step")
+    page = visit(day.user)
+    page.add_init_script(SLOW)
+    day.begin(page)
+    press(page, "321")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)
+    assert ratings() == [1, 0, -1]
+    expect(page.locator("#step-0")).to_contain_text("Next.")
+    saved(page)
+    expect(page.locator("[data-notice]")).to_have_count(0)
+    day.begin(page)
+    expect(page.locator("#step-0")).to_contain_text("Next.")
+    saved(page)  # nothing is left in the database
+    assert page.evaluate(COUNT_ITEMS, day.user.pk) == 0
+
+
+COUNT_ITEMS = """(user) => new Promise((resolve) => {
+  const opening = indexedDB.open(`stepmark-${user}`);
+  opening.onsuccess = () => {
+    const counting = opening.result.transaction('items').objectStore('items').count();
+    counting.onsuccess = () => resolve(counting.result);
+  };
+})"""
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
 def test_work_page_is_accessible_and_does_not_overflow(width: int, dark: bool, visit: Visit) -> None:
     day = RaterDay([*MATHS, "x = " + "1 + " * 200 + "1"], asks_error_category=True, asks_reason=True)

@@ -1,4 +1,4 @@
-"""The work page without a mouse and without sight: announcements, the accessibility tree, focus, forced colors."""
+"""The work page with a keyboard and a screen reader: announcements, the accessibility tree, focus, forced colors."""
 
 from typing import Any
 

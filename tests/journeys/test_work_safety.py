@@ -1,12 +1,11 @@
-"""What the work page stores is what the person confirmed, whatever other tabs do; drafts, undo and keys."""
+"""The work page stores what the annotator confirmed, whatever other tabs do. Also undo and keys."""
 
 import datetime as dt
 import json
-from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from labeling import queue
 from labeling.models import Assignment, Judgment, Project, RatingEdit, StepReview, Submission
@@ -23,6 +22,7 @@ SLOW_FETCH = """
     };
 """
 THREE: list[str | list[str]] = ["One.", "Two.", "Three."]
+ASKS = {"asks_reason": True, "asks_corrected_step": True, "asks_error_category": True}
 
 
 def shown(page: Page) -> int:
@@ -55,7 +55,7 @@ def test_trace_submitted_on_another_device_takes_no_ratings(visit: Visit) -> Non
     phone.keyboard.press("Enter")
     phone.wait_for_timeout(300)
     assert Submission.objects.get().finish_reason == "solution"
-    assert RatingEdit.objects.filter(was_late=True).count() == 1  # the rating that told of it, and no more
+    assert RatingEdit.objects.filter(was_late=True).count() == 1  # the rating that caused the notice, and no more
     phone.locator(SUBMITTED).locator("button").last.click()
     expect(phone.locator("#step-0")).to_contain_text("Next.")
     assert Assignment.objects.get(pk=shown(phone)).state == "opened"
@@ -101,6 +101,27 @@ def test_submit_that_would_store_another_ending_comes_back(visit: Visit) -> None
     assert Submission.objects.get().finish_reason == "found_error"
 
 
+def test_refused_submit_is_told_on_the_next_page_if_this_one_closes(visit: Visit) -> None:
+    day = RaterDay(THREE, ["Next."], ["And on."])
+    laptop, tablet = visit(day.user), day.begin(visit(day.user))
+    laptop.add_init_script(SLOW_FETCH % "content")
+    day.begin(laptop)
+    trace = shown(laptop)
+    press(tablet, "331")
+    saved(tablet)
+    laptop.context.set_offline(True)
+    press(laptop, "333")
+    laptop.keyboard.press("Enter")
+    with laptop.expect_response("**/submit"):
+        laptop.context.set_offline(False)
+    context = laptop.context
+    laptop.close()
+    again = day.begin(context.new_page())
+    expect(again.locator(f"#notices [data-notice=refused][data-assignment='{trace}']")).to_be_visible()
+    saved(again)
+    assert Submission.objects.count() == 0
+
+
 def test_other_tab_shows_new_ratings_without_a_key(visit: Visit) -> None:
     day = RaterDay(THREE)
     first = day.begin(visit(day.user))
@@ -129,6 +150,33 @@ def test_ratings_of_a_closed_tab_do_not_hold_up_the_submit(visit: Visit) -> None
     assert ratings() == [1, 1, 1]
     expect(again.locator("#step-0")).to_contain_text("Next.")
     expect(again.locator("[data-notice]")).to_have_count(0)
+
+
+ADD_ITEM = """([user, item]) => new Promise((resolve) => {
+  const opening = indexedDB.open(`stepmark-${user}`);
+  opening.onsuccess = () => {
+    const adding = opening.result.transaction('items', 'readwrite');
+    adding.objectStore('items').add(item);
+    adding.oncomplete = resolve;
+  };
+})"""
+
+
+def test_old_edit_left_in_the_store_is_shown_as_overruled(visit: Visit) -> None:
+    """A failing disk keeps an edit although the server has it, and a later one."""
+    day = RaterDay(THREE, protocol="every_step")
+    page = day.begin(visit(day.user))
+    press(page, "3k133")
+    saved(page)
+    old = RatingEdit.objects.get(sequence=1)
+    item = {"assignment": old.assignment_id, "client": old.client, "sequence": 1, "seen": 0, "kind": "rate", "step": 0}
+    page.evaluate(ADD_ITEM, [day.user.pk, {**item, "option": 0, "rating": 1, "flagged": False, "text": ""}])
+    page.goto(f"/work/{day.project.slug}/")
+    expect(page.locator("#step-0 .step__lost[data-theirs='-1'][data-yours='1']")).to_be_visible()
+    expect(page.locator("#step-0 input[value='-1']")).to_be_checked()
+    page.wait_for_timeout(800)  # Enter so soon may have been meant for another trace
+    submit(page, "")
+    assert ratings() == [-1, 1, 1]
 
 
 def test_guideline_and_back_shows_the_same_trace(visit: Visit) -> None:
@@ -178,57 +226,7 @@ def test_every_open_trace_is_finished_before_a_new_one(visit: Visit) -> None:
     expect(page.locator(f"html[data-ready='{first}']")).to_have_count(1)
 
 
-# --- drafts and undo
-
-
-ASKS = {"asks_reason": True, "asks_corrected_step": True, "asks_error_category": True}
-
-
-def test_typed_text_survives_a_closed_tab_at_any_keystroke(visit: Visit) -> None:
-    day = RaterDay(THREE, protocol="every_step", **ASKS)
-    page = day.begin(visit(day.user))
-    press(page, "1")
-    context, typed = page.context, ""
-    for letter in "Sum":
-        page.locator(".errorbox [name=corrected]").press_sequentially(letter)
-        typed += letter
-        expect(page.locator("#save[data-state=saved]")).to_have_count(0)
-        page.close()  # in the middle of typing
-        page = day.begin(context.new_page())
-        expect(page.locator(".errorbox [name=corrected]")).to_have_value(typed)
-        page.locator(".errorbox [name=corrected]").press("End")
-    eventually(page, lambda: StepReview.objects.filter(written_text="Sum").exists())
-    saved(page)
-
-
-def test_comment_draft_is_kept_until_it_is_saved_or_canceled(visit: Visit) -> None:
-    day = RaterDay(THREE)
-    page = day.begin(visit(day.user))
-    field = page.locator("#ask textarea")
-    press(page, "c")
-    field.press_sequentially("About one")
-    page.locator("#step-1").click()
-    page.locator("[data-act=comment]").click()
-    expect(field).to_have_value("")  # another step, another draft
-    field.press_sequentially("About two")
-    page.keyboard.press("Escape")
-    context = page.context
-    page.close()
-    page = day.begin(context.new_page())
-    page.locator("#step-1").click()
-    page.locator("[data-act=comment]").click()
-    expect(field_of(page)).to_have_value("About two")
-    page.keyboard.press("Enter")
-    page.locator("#step-0").click()
-    page.locator("[data-act=comment]").click()
-    expect(field_of(page)).to_have_value("About one")
-    page.locator("#ask [type=reset]").click()
-    saved(page)
-    assert list(StepReview.objects.exclude(comment="").values_list("comment", flat=True)) == ["About two"]
-
-
-def field_of(page: Page) -> Any:
-    return page.locator("#ask textarea")
+# --- undo
 
 
 def test_undo_works_across_a_reload_and_is_shown(visit: Visit) -> None:
@@ -272,7 +270,7 @@ def test_undo_reaches_back_over_submit_and_edit_takes_one_key(visit: Visit) -> N
     expect(page.locator(f"html[data-ready='{first}'] [data-correction]")).to_be_visible()
 
 
-# --- no key does what was not meant
+# --- no key acts on another trace than it was meant for
 
 
 def test_skip_is_not_offered_where_it_cannot_be(visit: Visit) -> None:
@@ -291,7 +289,7 @@ def test_skip_is_not_offered_where_it_cannot_be(visit: Visit) -> None:
 
 @pytest.mark.parametrize("slow", ["skip", "claim"])
 def test_refused_skip_brings_the_trace_back(slow: str, visit: Visit) -> None:
-    """Whichever answer comes last: the one to the skip, or the next trace."""
+    """It does not matter which answer comes last: the one to the skip, or the next trace."""
     day = RaterDay(["One.", "And two."], ["Next.", "And on."], skip_limit_per_day=2)
     page = visit(day.user)
     page.add_init_script(SLOW_FETCH % slow)
@@ -309,6 +307,33 @@ def test_refused_skip_brings_the_trace_back(slow: str, visit: Visit) -> None:
     submit(page, "3")
     assert Submission.objects.get().assignment_id == refused
     assert Assignment.objects.get(pk=refused).state == "submitted"
+
+
+def test_refusal_of_a_skip_does_not_wait_for_the_next_trace(visit: Visit) -> None:
+    """The next trace would come with the next message, which is sent after the refusal has been told."""
+    day = RaterDay(["One.", "And two."], ["Next.", "And on."], ["Last."], skip_limit_per_day=2)
+    page = day.begin(visit(day.user))
+    refused = shown(page)
+    Project.objects.update(skip_limit_per_day=0)
+    skips: list[Route] = []
+    page.route("**/skip", lambda route: skips.append(route))
+    press(page, "3")
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    press(page, "s")
+    page.keyboard.type("too long")
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-0")).to_contain_text("Next.")
+    press(page, "33")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: bool(skips))
+    skips[0].continue_()
+    expect(page.locator("#notices [data-notice=refused]")).to_be_visible()
+    expect(page.locator(f"html[data-ready='{refused}'] #step-0.is-rated")).to_be_visible()
+    eventually(page, lambda: Submission.objects.exclude(assignment=refused).count() == 1)
+    page.wait_for_timeout(800)
+    submit(page, "3", 2)
+    assert Submission.objects.filter(assignment=refused).exists()
+    assert ratings() == [1, 1, 1, 1]
 
 
 def test_enter_submits_after_clicks(visit: Visit) -> None:
@@ -418,4 +443,7 @@ def test_prompt_without_a_reason_says_so(visit: Visit) -> None:
     press(page, "g")
     page.keyboard.press("Enter")
     expect(page.locator("#toast")).to_be_visible()
+    page.keyboard.type("I cannot read it.")  # the field is still open
     assert Submission.objects.count() == 0
+    page.keyboard.press("Enter")
+    eventually(page, lambda: Submission.objects.count() == 1)

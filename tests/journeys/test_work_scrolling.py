@@ -1,4 +1,4 @@
-"""The lit step is in the free area between problem and dock, at every size of the screen."""
+"""The highlighted step is in the free area between problem and dock, at every size of the screen."""
 
 import json
 from typing import Any

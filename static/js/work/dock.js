@@ -5,9 +5,14 @@ import { getString } from "./page_config.js";
 const TOAST_MS = 2600;
 const SAVING_DELAY_MS = 400; // do not show "saving" for shorter times
 
+// Setting the same value again would lay out the dock again.
+const setText = (node, text) => node.textContent !== text && (node.textContent = text);
+const setAttribute = (node, name, value) => node.getAttribute(name) !== value && node.setAttribute(name, value);
+
 export class Dock {
   #toastTimer = null;
   #stateTimer = null;
+  #marks = []; // of the track: node, and what it shows
 
   constructor(root, { getString }) {
     this.root = root;
@@ -17,6 +22,7 @@ export class Dock {
     this.submit = root.querySelector("#submit");
     this.save = root.querySelector("#save");
     this.toast = document.getElementById("toast");
+    this.subjects = root.querySelectorAll("[data-slot=subject]");
   }
 
   // `subject` is the position of the step that "unsure" and "comment" mean.
@@ -24,12 +30,12 @@ export class Dock {
     const stops = work.rateable();
     const rated = stops.filter((step) => work.cell(step.position).rating !== null).length;
     this.#paintTrack(work, stops, current);
-    this.track.setAttribute("aria-label", this.getString("rated_of", { count: rated, total: stops.length }));
+    setAttribute(this.track, "aria-label", this.getString("rated_of", { count: rated, total: stops.length }));
     this.#paintPosition(stops, current);
     this.#paintSubmit(work);
     this.submit.classList.toggle("is-now", !current);
     const number = stops.findIndex((step) => step.position === subject) + 1;
-    for (const slot of this.root.querySelectorAll("[data-slot=subject]")) slot.textContent = number || "";
+    for (const slot of this.subjects) setText(slot, String(number || ""));
   }
 
   // A trace that was submitted elsewhere: only the save state is left.
@@ -41,30 +47,31 @@ export class Dock {
   #paintPosition(stops, current) {
     const number = stops.findIndex((step) => step.position === current?.step) + 1;
     this.where.dataset.step = number || "";
-    if (!current) this.where.textContent = this.getString("steps", { count: stops.length });
-    else if (current.option === 0) this.where.textContent = this.getString("step_of", { number, total: stops.length });
-    else this.where.textContent = this.getString("step_alternative", { number, letter: String.fromCharCode(64 + current.option) });
+    if (!current) setText(this.where, this.getString("steps", { count: stops.length }));
+    else if (current.option === 0) setText(this.where, this.getString("step_of", { number, total: stops.length }));
+    else setText(this.where, this.getString("step_alternative", { number, letter: String.fromCharCode(64 + current.option) }));
   }
 
   #paintTrack(work, stops, current) {
-    while (this.track.childElementCount < stops.length) this.track.append(document.createElement("i"));
-    while (this.track.childElementCount > stops.length) this.track.lastElementChild.remove();
-    let mark = this.track.firstElementChild;
-    for (const step of stops) {
-      const { rating } = work.cell(step.position);
-      if (mark.dataset.rating !== String(rating)) mark.dataset.rating = rating;
-      const isNow = step.position === current?.step;
-      if (mark.classList.contains("is-now") !== isNow) mark.classList.toggle("is-now", isNow);
-      mark = mark.nextElementSibling;
+    if (this.#marks.length !== stops.length) {
+      this.#marks = stops.map(() => ({ node: document.createElement("i"), rating: undefined, isNow: false }));
+      this.track.replaceChildren(...this.#marks.map((mark) => mark.node));
     }
+    this.#marks.forEach((mark, n) => {
+      const { rating } = work.cell(stops[n].position);
+      const isNow = stops[n].position === current?.step;
+      if (mark.rating !== rating) mark.node.dataset.rating = rating;
+      if (mark.isNow !== isNow) mark.node.classList.toggle("is-now", isNow);
+      Object.assign(mark, { rating, isNow });
+    });
   }
 
   #paintSubmit(work) {
     const { code, missing, number } = work.submitState();
     this.submit.dataset.state = code;
-    this.submit.setAttribute("aria-disabled", String(missing > 0));
+    setAttribute(this.submit, "aria-disabled", String(missing > 0));
     this.submit.classList.toggle("btn--go", missing === 0);
-    this.submit.textContent = this.getString(`submit_${code}`, { count: missing, number });
+    setText(this.submit, this.getString(`submit_${code}`, { count: missing, number }));
   }
 
   flashButton(rating) {
@@ -76,7 +83,7 @@ export class Dock {
   // Highlighted only for states that the annotator should know about.
   showState({ state, waiting, detail, isPersistent }) {
     clearTimeout(this.#stateTimer);
-    const isQuiet = ["saving", "saved", "draft"].includes(state);
+    const isQuiet = ["saving", "gathered", "saved", "draft"].includes(state);
     this.save.dataset.state = state; // immediately; the text follows if the state lasts
     this.save.dataset.waiting = waiting;
     this.save.dataset.persistent = isPersistent;
@@ -85,11 +92,11 @@ export class Dock {
       this.save.querySelector("[data-slot=text]").textContent = this.getString(textOf(state, waiting), { count: waiting, detail });
       this.save.querySelector("[data-slot=login]").hidden = state !== "logged-out";
     };
-    if (state === "saving") this.#stateTimer = setTimeout(paint, SAVING_DELAY_MS);
+    if (state === "saving" || state === "gathered") this.#stateTimer = setTimeout(paint, SAVING_DELAY_MS);
     else paint();
   }
 
-  // `undo` is the text of the button that undoes what the toast tells.
+  // `undo` is the text of the button that undoes what the toast reports.
   showToast(text, { undo = "", lasts = TOAST_MS } = {}) {
     say(text);
     this.toast.firstElementChild.textContent = text;
@@ -104,9 +111,9 @@ export class Dock {
 // A comment or a submission may wait without a rating.
 const textOf = (state, waiting) => `save_${state.replace("-", "_")}${!waiting && ["waiting", "logged-out"].includes(state) ? "_none" : ""}`;
 
-// --- announcements for screen readers: what a key has done, and the step on which the light is now -----------------
+// --- announcements for screen readers: what a key has done, and the step that is highlighted now -----------------
 
-const WAIT_MS = 100; // quick keys are told together
+const WAIT_MS = 100; // keys in quick succession are announced together
 const BEGINNING = 120; // characters of a step
 const HAS_FORMULA = /[$\\]/;
 

@@ -1,49 +1,86 @@
-// Texts that are being typed: reason, corrected step, comment. The browser's store has them from the first keystroke on.
+// Texts that are being typed: reason, corrected step, comment. The browser's store keeps them from the first keystroke
+// on. A draft belongs to the page in which it was typed. Another page takes it over when that page is closed.
 
+import { showReplacedText } from "./messages.js";
 import { getString } from "./page_config.js";
 
 const SAVE_AFTER_MS = 800; // after the last keystroke
+const KEPT_MS = 60 * 24 * 3600 * 1000; // drafts of closed pages
+const EDIT_KINDS = { corrected: "write_step" }; // of fields, if they have another name
+
+const placeOf = ({ assignment, revision }, field, step) => [assignment, revision, field, step].join(".");
+
+function storedText(work, field, step) {
+  if (field === "reason") return work.cell(step).reason;
+  return (field === "comment" ? work.comments : work.written).get(step) ?? "";
+}
 
 export class Drafts {
-  #drafts = new Map(); // key -> draft
+  #drafts = new Map(); // place -> draft
 
   constructor(store, outbox) {
     this.store = store;
     this.outbox = outbox;
   }
 
-  put({ assignment, revision }, field, step, text) {
-    const draft = { key: [assignment, revision, field, step].join("."), assignment, revision, field, step, text };
-    this.#drafts.set(draft.key, draft);
-    this.store.putDraft(draft);
+  // `base`: the text that the draft replaces.
+  put(work, field, step, text) {
+    const { client } = this.outbox;
+    const { assignment, revision } = work.trace;
+    const place = placeOf(work.trace, field, step);
+    const base = storedText(work, field, step);
+    const draft = { key: `${client}.${place}`, client, at: Date.now(), assignment, revision, field, step, text, base };
+    this.#drafts.set(place, draft);
+    this.store.changeDrafts([draft], []);
     this.outbox.noteDrafts(this.#drafts.size);
   }
 
   // Return what was typed, or undefined if nothing was.
-  read({ assignment, revision }, field, step) {
-    return this.#drafts.get([assignment, revision, field, step].join("."))?.text;
+  read(trace, field, step) {
+    return this.#drafts.get(placeOf(trace, field, step))?.text;
   }
 
   // The text is saved or canceled. A saved one stays here until it is in the store as an edit.
-  async drop({ assignment, revision }, field, step) {
-    const key = [assignment, revision, field, step].join(".");
-    const draft = this.#drafts.get(key);
+  async drop(trace, field, step) {
+    const place = placeOf(trace, field, step);
+    const draft = this.#drafts.get(place);
     await this.outbox.whenStored();
-    if (this.#drafts.get(key) !== draft) return; // typed again in the meantime
-    this.#drafts.delete(key);
-    this.store.dropDraft(key);
+    if (!draft || this.#drafts.get(place) !== draft) return; // typed again in the meantime
+    this.#drafts.delete(place);
+    this.store.changeDrafts([], [draft.key]);
     this.outbox.noteDrafts(this.#drafts.size);
   }
 
-  // The trace was left: what was typed and not saved is not wanted any more.
+  // The trace was left: texts that were typed and not saved are dropped.
   dropAll(trace) {
     for (const draft of this.#drafts.values()) if (draft.assignment === trace.assignment) this.drop(trace, draft.field, draft.step);
   }
 
-  // Take over the drafts of a page that was closed.
-  adopt(drafts) {
-    for (const draft of drafts) this.#drafts.set(draft.key, draft);
-    this.outbox.noteDrafts(this.#drafts.size);
+  // Return the drafts of a trace that closed pages have left, the newest first.
+  async loadLeft({ assignment, revision }) {
+    const drafts = await this.store.drafts();
+    if (!drafts.length) return drafts;
+    const open = await this.outbox.openPages();
+    const left = drafts.filter(({ client }) => !open.has(client)).sort((one, other) => other.at - one.at);
+    const isUseless = (draft) => draft.at < Date.now() - KEPT_MS || (draft.assignment === assignment && draft.revision < revision);
+    this.store.changeDrafts([], left.filter(isUseless).map(({ key }) => key));
+    return left.filter((draft) => draft.assignment === assignment && draft.revision === revision);
+  }
+
+  // Take over the drafts of closed pages. Call `replaced` for a text that no longer fits: a newer one was typed, or
+  // stored, in the meantime.
+  adopt(work, left, replaced) {
+    const adopted = [];
+    for (const { field, step, text, base } of left) {
+      const stored = storedText(work, field, step);
+      const newer = this.read(work.trace, field, step);
+      if (text !== stored && newer === undefined && stored === base) {
+        this.put(work, field, step, text);
+        adopted.push({ field, step });
+      } else if (text && text !== (newer ?? stored)) replaced({ field: EDIT_KINDS[field] ?? field, step, yours: text });
+    }
+    this.store.changeDrafts([], left.map(({ key }) => key));
+    return adopted;
   }
 }
 
@@ -56,16 +93,45 @@ export class TextEdits {
     this.drafts = drafts;
   }
 
+  // What a closed page left of this trace.
+  restore() {
+    const { view, work } = this.page;
+    const { assignment } = work.trace;
+    const adopted = this.drafts.adopt(work, work.drafts ?? [], (text) => showReplacedText(text, { number: view.numberOf(text.step), assignment }));
+    work.drafts = [];
+    for (const { field, step } of adopted) if (field === "comment") this.comment(step, { isFocused: false });
+    for (const step of work.stepsToExplain()) this.saveDrafts(step.position);
+  }
+
+  // The reason and the correction of a step belong to a negative rating. Until it returns, they are drafts: the server
+  // keeps a correction, and submits it only with a negative rating.
+  rate(stop, rating) {
+    const { work } = this.page;
+    const { reason } = work.cell(stop.step);
+    this.page.enqueue(work.rate(stop, rating));
+    if (stop.option === 0 && rating !== -1 && reason) this.drafts.put(work, "reason", stop.step, reason);
+    this.saveDrafts(stop.step);
+  }
+
+  saveDrafts(step) {
+    if (this.page.work.cell(step).rating !== -1) return;
+    for (const field of ["reason", "corrected"]) {
+      const text = this.drafts.read(this.page.work.trace, field, step);
+      if (text !== undefined) this.save(field, step, text);
+    }
+  }
+
   comment(step, { isFocused = true } = {}) {
-    if (!this.page.isOpen()) return;
-    const { trace, comments } = this.page.work;
+    if (step === undefined || !this.page.isOpen()) return;
+    const { work } = this.page;
+    const { trace, comments } = work;
     promptText({
       question: getString("ask_comment", { number: this.page.view.numberOf(step) }),
       confirm: getString("confirm_comment"),
       text: this.drafts.read(trace, "comment", step) ?? comments.get(step) ?? "",
       isFocused,
       isSavedOnLeaving: true,
-      typed: (text) => this.drafts.put(trace, "comment", step, text),
+      typed: (text) => this.drafts.put(work, "comment", step, text),
       dropped: () => this.drafts.drop(trace, "comment", step),
       done: (text) => {
         if (!this.page.isOpen() || this.page.work.trace !== trace) return;
@@ -77,7 +143,7 @@ export class TextEdits {
 
   typeExplanation(box, field) {
     if (!this.page.isOpen()) return;
-    this.drafts.put(this.page.work.trace, field.name, Number(box.dataset.step), field.value);
+    this.drafts.put(this.page.work, field.name, Number(box.dataset.step), field.value);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.saveExplanation(box), SAVE_AFTER_MS);
   }
@@ -112,8 +178,9 @@ export class TextEdits {
 // --- asking for a text below the trace: a dialog would cover the steps ---------------------------------------------
 
 // `typed` gets the text at each input, `done` the text at the end, `dropped` is called if the annotator cancels. Escape only
-// closes the field. `isSavedOnLeaving`: leaving the trace saves the text.
-export function promptText({ question, confirm, text, typed = () => {}, done, dropped = () => {}, isFocused = true, isSavedOnLeaving = false }) {
+// closes the field. `missing`: a text is required, and this is called without one. `isSavedOnLeaving`: leaving the trace
+// saves the text.
+export function promptText({ question, confirm, text, typed = () => {}, done, missing, dropped = () => {}, isFocused = true, isSavedOnLeaving = false }) {
   const form = document.getElementById("ask");
   form.dataset.saved = isSavedOnLeaving;
   form.querySelector("label span").textContent = question;
@@ -133,8 +200,9 @@ export function promptText({ question, confirm, text, typed = () => {}, done, dr
   form.oninput = () => typed(field.value);
   form.onsubmit = (event) => {
     event?.preventDefault();
+    if (missing && !field.value.trim()) return missing();
     close();
-    done(field.value);
+    return done(field.value);
   };
   form.onkeydown = (event) => {
     if (event.isComposing || event.keyCode === 229) return; // Enter ends the composition of a character
@@ -150,7 +218,8 @@ export function finishPrompt() {
   form.hidden = true;
 }
 
+export const isPromptOpen = () => !document.getElementById("ask").hidden;
+
 export function closePrompt() {
-  const form = document.getElementById("ask");
-  form.hidden = true;
+  document.getElementById("ask").hidden = true;
 }

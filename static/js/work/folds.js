@@ -12,12 +12,14 @@ const GROUP = 60; // lines in a block
 const AROUND = 2; // lines around a line that the next step uses
 const MAX_USED = 14; // lines
 const BLOCK = 4000; // characters
+const OPENED_COUNT = 10; // formulas that are typeset at once
 const MIN_GAP = 3; // lines; fewer are not worth folding
 const TOKEN = /[\p{L}\p{N}_](?:[\p{L}\p{N}_.:/@-]*[\p{L}\p{N}_])?/gu;
 
 const tokens = (text) => new Set((text.toLowerCase().match(TOKEN) ?? []).filter((token) => token.length > 2 || /\d\d/.test(token)));
 
-// Return the indexes of the lines that contain rare words, numbers or names of the text that follows, most telling first.
+// Return the indexes of the lines that contain rare words, numbers or names of the text that follows, the most specific
+// lines first.
 export function findUsedLines(lines, next) {
   const wanted = tokens(next);
   const counts = new Map();
@@ -33,7 +35,7 @@ export function findUsedLines(lines, next) {
     .map((each) => each.index);
 }
 
-// Cut a text into blocks at line breaks. A line without end is cut at a space.
+// Cut a text into blocks at line breaks. An endless line is cut at a space.
 export function cutBlocks(text, length = BLOCK) {
   const blocks = [];
   let from = 0;
@@ -65,11 +67,11 @@ function gap(count, getString, tag, ...children) {
   return [node, mark];
 }
 
-function toggleButton(box, text, getString) {
+function toggleButton(box, text, source, getString) {
   const button = element("button", "fold__toggle");
   button.type = "button";
   button.addEventListener("click", () => setOpen(box, isFolded(box), getString));
-  box.dataset.size = size(text);
+  box.dataset.size = size(source);
   box.dataset.lines = text.split("\n").length;
   labelToggle(box, button, getString);
   return button;
@@ -89,7 +91,7 @@ export function setOpen(box, isOpen, getString) {
     if (isOpen) each.hidden = false;
     else each.setAttribute("hidden", "until-found");
   }
-  if (isOpen) typeset(box);
+  if (isOpen) typeset(box, OPENED_COUNT);
   labelToggle(box, box.querySelector(".fold__toggle"), getString);
 }
 
@@ -99,13 +101,13 @@ export function openAround(node, getString) {
   if (!part) return;
   part.hidden = false;
   const box = part.closest(".folded");
-  typeset(part);
+  typeset(part, OPENED_COUNT);
   labelToggle(box, box.querySelector(".fold__toggle"), getString);
 }
 
-function foldedBox(content, text, getString) {
+function foldedBox(content, text, getString, source = text) {
   const box = element("div", "folded", content);
-  box.append(toggleButton(box, text, getString));
+  box.append(toggleButton(box, text, source, getString));
   content.addEventListener("beforematch", ({ target }) => setTimeout(() => {
     typeset(target);
     labelToggle(box, box.querySelector(".fold__toggle"), getString);
@@ -117,15 +119,16 @@ function foldedBox(content, text, getString) {
 }
 
 // Preformatted text, such as the output of a tool: its beginning, its end, and the lines that the next step uses.
-// `isStep`: the text is rated, and long. `lineNode` makes the element of a line.
-export function foldOutput(text, getString, { className = "", name = "", next = "", isStep = false, lineNode = null } = {}) {
+// `isStep`: the text is rated, and long. `source`: the text as it was written, if it is formatted here. `lineNode` makes the
+// element of a line.
+export function foldOutput(text, getString, { className = "", name = "", next = "", isStep = false, source = text, lineNode = null } = {}) {
   const node = scrolling("pre", className, "", name);
   const lines = text.split("\n");
   if (lines.length <= SHOWN_LINES && text.length <= SHOWN_CHARACTERS) {
     node.append(text);
     return node;
   }
-  if (lines.length <= SHOWN_LINES) return foldWide(node, text, getString);
+  if (lines.length <= SHOWN_LINES) return foldWide(node, text, getString, source);
   const used = new Set(next ? findUsedLines(lines, next) : []);
   const shown = chooseLines(lines.length, used, isStep);
   const make = lineNode ?? ((line, isUsed) => element("span", isUsed ? "block used" : "block", line || " "));
@@ -137,7 +140,7 @@ export function foldOutput(text, getString, { className = "", name = "", next = 
     if (isShown || part.length < MIN_GAP) node.append(...part.map((line, n) => make(line, used.has(from + n))));
     else node.append(...gap(part.length, getString, "span", ...(lineNode ? inGroups(part, lineNode) : inBlocks(part.join("\n")))));
   }
-  return node.querySelector(".gap") ? foldedBox(node, text, getString) : node;
+  return node.querySelector(".gap") ? foldedBox(node, text, getString, source) : node;
 }
 
 function chooseLines(count, used, isStep) {
@@ -163,12 +166,12 @@ function inGroups(lines, lineNode) {
 }
 
 // A few very long lines.
-function foldWide(node, text, getString) {
+function foldWide(node, text, getString, source) {
   const [first, ...rest] = cutBlocks(text, SHOWN_CHARACTERS);
   node.append(element("span", "block", first));
   if (!rest.length) return node;
   node.append(...gap(text.slice(first.length).split("\n").length, getString, "span", ...inBlocks(text.slice(first.length).trimStart())));
-  return foldedBox(node, text, getString);
+  return foldedBox(node, text, getString, source);
 }
 
 // Prose: its beginning, cut at the end of a paragraph, a line or a word. `render` turns a part into nodes.

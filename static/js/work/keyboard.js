@@ -1,37 +1,14 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
+import { loadLater, withPanel } from "./later.js";
 import { bindNavigation, explain, goToUnrated, move } from "./navigation.js";
-import { getString } from "./page_config.js";
 import { stopFromRow } from "./trace_view.js";
-
-const WAIT_MS = 20_000;
-const RETRY_MS = 60_000;
-
-// The working day: at once if the annotator waits for an answer to a question, otherwise when the page is quiet.
-function loadLater(page) {
-  const load = () =>
-    import("./lazy/day.js").then(
-      ({ startDay }) => startDay(page),
-      () => setTimeout(load, RETRY_MS), // no network
-    );
-  setTimeout(load, document.getElementById("unread").dataset.asked ? 0 : WAIT_MS);
-}
-
-// A panel beside the trace.
-const withPanel = (page, act) =>
-  import("./lazy/panel.js").then(
-    (panel) => {
-      panel.bindPanel(page);
-      return act(panel);
-    },
-    () => page.dock.showToast(getString("panel_offline")),
-  );
 
 function actions(page) {
   return {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
     next: () => move(page, 1), previous: () => move(page, -1), unrated: () => goToUnrated(page),
-    unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.comment({ isLit }),
+    unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.texts.comment(page.subject(isLit)?.step),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),

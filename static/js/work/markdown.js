@@ -1,5 +1,6 @@
-// Markdown as models write it, turned into nodes. What a reader needs to check stays as written: characters that may belong
-// to a calculation are never taken for markup, numbers and dashes of lists stay, addresses are shown and lead nowhere.
+// Markdown as models write it, turned into nodes. What a reader needs to check stays as written: characters that may
+// belong to a calculation are never taken for markup, numbers and dashes of lists stay, URLs are shown as text, not as
+// links.
 
 import { element, formula, scrolling, splitMath } from "./nodes.js";
 
@@ -112,7 +113,7 @@ function list(lines, from, formulas) {
   return [node, at];
 }
 
-// A line belongs to an item if it is indented more than its sign, or goes on with its sentence.
+// A line belongs to an item if it is indented more than its sign, or continues its sentence.
 function belongs(lines, at, indent, content) {
   const line = lines[at];
   if (!line.trim()) return /^\s/.test(lines[at + 1] ?? "") && lines[at + 1].search(/\S/) > indent;
@@ -161,7 +162,7 @@ function inlineNode([whole, , code, bold, italic, struck, label, address, escape
   return formula(formulas[hole]);
 }
 
-// The address is visible and is not a link: a trace must not lead anywhere.
+// The URL is visible but is not a link: a trace must not lead anywhere.
 function link(whole, label, address, formulas) {
   const node = element("span", "md__link", whole.startsWith("!") ? "" : inline(label, formulas));
   node.append(element("span", "md__address", ` (${address})`));

@@ -1,7 +1,9 @@
 // Messages from leads and notices of reclaimed traces, as a line above the trace until they are read.
-// Reloaded with each trace, never while one is being rated. A failure is retried with the next trace.
+// Loaded when the next trace appears and the server has said that they differ, never while a trace is being rated. A failure
+// is retried with the next trace.
 
-import { clockTime, getString } from "./page_config.js";
+import { parsePage } from "./html.js";
+import { clockTime, config, getString } from "./page_config.js";
 
 const cloneNote = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 const notices = document.getElementById("notices");
@@ -44,6 +46,7 @@ export function showSubmitted(text, { assignment, url, edit, next }) {
 }
 
 export function showLeaseEnd(moment) {
+  if (document.documentElement.dataset.leaseEnds === (moment ?? "")) return;
   document.documentElement.dataset.leaseEnds = moment ?? "";
   for (const slot of document.querySelectorAll("[data-lease]")) slot.textContent = moment ? clockTime(moment) : "–";
 }
@@ -74,6 +77,9 @@ export class MessagePanel {
   #url;
   #isCurrentOrLeft;
   #onSent;
+  #shown = config.news; // the page came with these
+  #latest = config.news;
+  #toldAt = -Infinity;
 
   // `isCurrentOrLeft(assignment)`: whether this page shows the trace or has just submitted it; then no notice is needed.
   // `onSent()` is called after a reply was sent.
@@ -86,10 +92,30 @@ export class MessagePanel {
     });
   }
 
+  // `isShown`: load them now if they differ.
+  noteNews(news, { isShown = false } = {}) {
+    if (news === undefined) return;
+    this.#latest = news;
+    this.#toldAt = performance.now();
+    if (isShown) this.refreshIfNews();
+  }
+
+  // Whether the server has told the news within these milliseconds.
+  isTold(within) {
+    return performance.now() - this.#toldAt < within;
+  }
+
+  async refreshIfNews() {
+    if (this.#latest !== this.#shown) await this.refresh();
+  }
+
   async refresh() {
+    const latest = this.#latest;
     const html = await this.#fetchHtml(this.#url);
     const isInUse = document.querySelector("#unread :is([open], :focus-within)"); // may have been opened during the request
-    if (!isInUse) this.#replace(html);
+    if (isInUse || !html) return;
+    this.#shown = latest;
+    this.#replace(html);
   }
 
   async #send(event) {
@@ -110,7 +136,7 @@ export class MessagePanel {
   }
 
   #replace(html) {
-    const fresh = html && new DOMParser().parseFromString(html, "text/html").getElementById("unread");
+    const fresh = html && parsePage(html).getElementById("unread");
     for (const note of fresh?.querySelectorAll("[data-notice]") ?? []) if (this.#isCurrentOrLeft(Number(note.dataset.notice))) note.remove();
     if (fresh) document.getElementById("unread").replaceWith(fresh);
   }

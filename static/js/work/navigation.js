@@ -1,7 +1,8 @@
-// Moving through a trace: to the next unrated step, to the fields of a negative step, and back with Escape. Tab starts at the
-// lit step, and nothing that has the focus is covered. The tools for reading a trace are loaded when they are needed.
+// Moving through a trace: to the next unrated step, to the fields of a negative step, and back with Escape. Tab starts
+// at the highlighted step, and nothing that has the focus is covered. The tools for reading a trace are loaded when
+// they are needed.
 
-import { config, getString } from "./page_config.js";
+import { getString } from "./page_config.js";
 
 export function move(page, by) {
   const stops = page.work?.stops() ?? [];
@@ -13,7 +14,7 @@ export function move(page, by) {
 const isSame = (one, other) => one.step === other.step && one.option === other.option;
 const isAfter = (one, other) => one.step > other.step || (one.step === other.step && one.option > other.option);
 
-// The next unrated step after the lit one, else the first.
+// The next unrated step after the highlighted one, else the first.
 export function goToUnrated(page) {
   const unrated = page.work?.unrated() ?? [];
   const to = unrated.find((stop) => page.current && isAfter(stop, page.current)) ?? unrated[0];
@@ -21,7 +22,7 @@ export function goToUnrated(page) {
   else if (page.work) page.dock.showToast(page.dock.submit.textContent);
 }
 
-// Go to the fields below the last negative step up to the lit one.
+// Go to the fields below the last negative step up to the highlighted one.
 export function explain(page) {
   const limit = page.current?.step ?? Infinity;
   const boxes = [...(page.view?.node.querySelectorAll(".errorbox") ?? [])];
@@ -53,7 +54,7 @@ export function bindNavigation(page) {
   });
   document.addEventListener("focusin", ({ target }) => {
     if (!target.closest("#stage .ladder") || target.closest(".is-now") || !target.matches(":focus-visible")) return;
-    page.scroller.release(); // it would scroll back to the lit step
+    page.scroller.release(); // it would scroll back to the highlighted step
     page.scroller.uncover(target.closest(".rate") ?? target);
   });
 }
@@ -91,7 +92,7 @@ export class ReaderLoader {
   }
 
   #load() {
-    this.#loading ??= Promise.all([import("./reader.js"), loadSheet(config.reader_css)]).then(([{ TraceReader }]) => {
+    this.#loading ??= import("./reader.js").then(({ TraceReader }) => {
       this.#reader = new TraceReader(this.page);
       if (this.page.view) this.#reader.show(this.page.view);
       return this.#reader;
@@ -99,10 +100,4 @@ export class ReaderLoader {
     this.#loading.catch(() => (this.#loading = null)); // try again with the next key
     return this.#loading;
   }
-}
-
-function loadSheet(href) {
-  return new Promise((resolve, reject) => {
-    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: resolve, onerror: reject }));
-  });
 }

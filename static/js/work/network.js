@@ -2,6 +2,8 @@
 // Answers are sorted into done, refused permanently, and to be retried.
 
 const cookie = (name) => document.cookie.split("; ").find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+// The prefix is there over TLS.
+const csrfToken = () => cookie("__Host-csrftoken") || cookie("csrftoken");
 
 export class Unreachable extends Error {} // no network, no server or 5xx: retry
 export class Limited extends Unreachable {
@@ -46,18 +48,22 @@ export const post = (url, body, more = {}) =>
   request(url, {
     ...more,
     method: "POST",
-    headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRFToken": cookie("csrftoken") },
+    headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRFToken": csrfToken() },
     body: JSON.stringify(body),
   });
 
-// Sends the store's items to the server in order: at most one request at a time and one per second.
+// Sends the store's items to the server in order: at most one request at a time. Edits are gathered; an ending is sent at
+// once, with the edits before it, and so are all items when the page is hidden or left.
 // An item is an edit of an assignment, or its ending (submit, skip, give up, report, discard). An item stays in the store
 // until the server has answered. Sending it twice is harmless: the server recognizes (client, sequence).
 
 const MIN_INTERVAL_MS = 1000;
+const GATHER_MS = 20_000; // the server gets an edit within this time
+const PAUSE_MS = 5_000; // or when the annotator has paused for so long
 const MAX_WAIT_MS = 30_000;
 const MAX_LIMITED_SECONDS = 300;
 const LOCK = "stepmark-outbox";
+const PAGE_LOCK = "stepmark-page-"; // held by each page, under its client ID, until it is closed
 
 const groupByAssignment = (items) => {
   const groups = new Map();
@@ -67,14 +73,19 @@ const groupByAssignment = (items) => {
 
 export class Outbox extends EventTarget {
   #sending = false;
-  #addedWhileSending = false;
+  #isUrgent = false; // something waits that is not gathered
+  #gatheredSince = null; // when the first of the gathered edits was made
   #timer = null;
+  #riders = []; // questions that go with the next message about an assignment
+  #tellingCount = 0; // refusals that the annotator is being told
   #wait = MIN_INTERVAL_MS;
   #sentAt = -Infinity;
   #storing = Promise.resolve();
   #storingCount = 0; // items being written to the store
   #trouble = null; // state after a failed attempt
   #attempted = new Set(); // items of endings that may have reached the server
+
+  #refused = new Set(); // items that the server refused, until the annotator has been told
 
   constructor(store, { client, urlOf }) {
     super();
@@ -86,7 +97,8 @@ export class Outbox extends EventTarget {
     this.shownVersions = new Map(); // assignment -> the page shows all edits up to this version
     this.drafts = 0; // texts being typed
     this.state = "saved";
-    this.clients = new Set([client]); // clients whose edits this page shows
+    this.clients = new Set([client]); // clients whose edits this page shows: its own, and those of closed pages
+    navigator.locks?.request(PAGE_LOCK + client, () => new Promise(() => {}));
     this.tabs = new BroadcastChannel(LOCK);
     this.tabs.onmessage = ({ data }) => {
       if (data.changed) this.#dispatchChange(data.changed);
@@ -95,10 +107,13 @@ export class Outbox extends EventTarget {
     };
     addEventListener("online", () => this.sendNow());
     addEventListener("pageshow", () => this.sendNow());
-    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.sendNow());
+    // The annotator may go on with another tab or device.
+    addEventListener("blur", () => this.#gatheredSince !== null && this.sendNow());
+    document.addEventListener("visibilitychange", () => this.sendNow());
+    addEventListener("pagehide", () => this.#sendCopies());
   }
 
-  // Add an item to the store, in order; it is sent afterwards.
+  // Add an item to the store, in order; it is sent afterward.
   enqueue(assignment, content) {
     const item = {
       assignment,
@@ -109,15 +124,31 @@ export class Outbox extends EventTarget {
       ...content,
     };
     this.#storingCount += 1;
-    this.#addedWhileSending = true;
+    // Without a store, only the server can keep it.
+    if (item.verb || !this.store.isPersistent) this.#isUrgent = true;
+    this.#gatheredSince ??= performance.now();
     if (!this.#trouble) this.#dispatchState({ state: "saving", waiting: this.#storingCount, detail: "" });
     this.#storing = this.#storing.catch(() => {}).then(() => this.store.put(item)).finally(() => (this.#storingCount -= 1));
-    this.#storing.then(() => this.#reportState(this.#trouble ?? "saving"), (error) => this.#reportState("broken", error.message));
+    this.#storing.then(() => this.#reportState(this.#trouble ?? this.#unsentState()), (error) => this.#reportState("broken", error.message));
     this.#schedule();
     return this.#storing;
   }
 
-  // The ending says what the page shows: the server refuses it if the submission would be another one.
+  #unsentState() {
+    return this.#isUrgent || this.#sending || !this.store.isPersistent ? "saving" : "gathered";
+  }
+
+  // Put a question into the next message of this page about an assignment. Resolve to the answer, or to null if there is
+  // no such message, or not soon: the caller then sends a request.
+  ask(assignment, question) {
+    if (this.#trouble || this.#tellingCount || !navigator.onLine) return Promise.resolve(null);
+    return new Promise((resolve) => {
+      this.#riders.push({ assignment, question, resolve });
+      this.sendNow();
+    });
+  }
+
+  // The ending says what the page shows: the server refuses it if the submission would differ.
   enqueueEnding(work, verb, body) {
     const { assignment, revision } = work.trace;
     work.confirmed = work.snapshot();
@@ -151,18 +182,30 @@ export class Outbox extends EventTarget {
     if (["saved", "draft"].includes(this.state)) this.#reportState("saved");
   }
 
-  // Return the edits of a trace that the server does not have yet.
-  async unsentEdits(assignment) {
-    await this.whenStored();
-    return (await this.store.all()).filter((item) => item.assignment === assignment && !item.verb);
+  // Return the items that the server has not answered.
+  async unanswered() {
+    return (await this.store.all()).filter((item) => !this.#refused.has(item.id));
   }
 
-  // Take back an ending that the server does not have. Return "withdrawn", "sent", or "unclear" if it was sent, and the
-  // server answers neither that nor the question whether it has it.
+  // Return this page's edits of a trace that the server does not have yet.
+  async unsentEdits(assignment) {
+    await this.whenStored();
+    return (await this.unanswered()).filter((item) => item.assignment === assignment && !item.verb && this.clients.has(item.client));
+  }
+
+  // Return the clients of all open pages of this browser.
+  async openPages() {
+    const { held = [] } = (await navigator.locks?.query()) ?? {};
+    return new Set([this.client, ...held.map(({ name }) => name.slice(PAGE_LOCK.length))]);
+  }
+
+  // Take back an ending that the server does not have. Return "withdrawn", "sent", or "unclear": it was sent, but the
+  // server answers neither the ending nor the question whether it has it.
   async withdrawEnding(assignment) {
     const withdraw = async () => {
       await this.whenStored();
-      const endings = (await this.store.all()).filter((item) => item.assignment === assignment && item.verb);
+      const isOwn = (item) => item.assignment === assignment && item.verb && this.clients.has(item.client);
+      const endings = (await this.unanswered()).filter(isOwn);
       if (endings.some((item) => this.#attempted.has(item.id))) {
         const content = await get(this.urlOf(assignment, "content")).catch(() => null);
         if (!content || content.is_submitted) return content ? "sent" : "unclear";
@@ -175,39 +218,62 @@ export class Outbox extends EventTarget {
 
   sendNow() {
     this.#wait = MIN_INTERVAL_MS;
+    this.#isUrgent = true;
     clearTimeout(this.#timer);
     this.#timer = null;
     this.#send();
   }
 
-  #schedule(wait = Math.max(0, this.#sentAt + MIN_INTERVAL_MS - performance.now())) {
-    if (this.#timer === null && !this.#sending) {
-      this.#timer = setTimeout(() => {
-        this.#timer = null;
-        this.#send();
-      }, wait);
-    }
+  // Send as soon as allowed, or gather edits. After a failure, wait longer each time.
+  #schedule() {
+    if (this.#sending || (this.#trouble && this.#timer !== null)) return;
+    const now = performance.now();
+    const pause = Math.min(PAUSE_MS, this.#gatheredSince + GATHER_MS - now);
+    const wait = this.#trouble ? this.#wait : Math.max(0, this.#sentAt + MIN_INTERVAL_MS - now, this.#isUrgent ? 0 : pause);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#send();
+    }, wait);
   }
 
   // Where the browser supports locks, one tab sends at a time; elsewhere the server ignores duplicates.
   #send() {
-    if (this.#sending) {
-      this.#addedWhileSending = true;
-      return;
-    }
+    if (this.#sending) return;
     this.#sending = true;
-    this.#addedWhileSending = false;
+    this.#isUrgent = false;
+    this.#gatheredSince = null;
+    const riders = [...this.#riders]; // later ones ride with what is sent later
     const send = () => this.#sendAll();
     const sending = navigator.locks ? navigator.locks.request(LOCK, send) : send();
     sending
       .catch((error) => this.#handleFailure(error))
-      .then((again) => {
+      .then((isDone) => {
         this.#sending = false;
-        if (again) this.#schedule(this.#wait);
-        else if (this.#addedWhileSending) this.#schedule();
+        this.#answerRiders(this.#trouble ? this.#riders : riders, null);
+        // Edits may have been made since the store was read.
+        if (!isDone || this.#gatheredSince !== null || this.#riders.length) this.#schedule();
+        else this.#isUrgent = false;
       });
   }
 
+  #answerRiders(riders, answer) {
+    for (const rider of riders) rider.resolve(answer);
+    this.#riders = this.#riders.filter((rider) => !riders.includes(rider));
+  }
+
+  // The page goes away, and may not live until the store answers. The store keeps the items; sending them again is
+  // harmless.
+  #sendCopies() {
+    for (const group of groupByAssignment(this.store.copies())) {
+      const [{ assignment, client }] = group;
+      if (group.some((item) => item.verb)) continue; // is being sent
+      const body = { client, writes: group.map(({ id, assignment: _, client: __, ...write }) => write) };
+      post(this.urlOf(assignment, "record"), body, { keepalive: true }).catch(() => {});
+    }
+  }
+
+  // Return whether nothing is left to send.
   async #sendAll() {
     await this.whenStored();
     const items = await this.store.all();
@@ -217,9 +283,12 @@ export class Outbox extends EventTarget {
     }
     this.#wait = MIN_INTERVAL_MS;
     this.#trouble = null;
-    const left = (await this.store.all()).length + this.#storingCount;
-    await this.#reportState(left ? "saving" : "saved");
-    return left > 0;
+    const left = await this.store.all();
+    if (left.some((item) => item.verb)) this.#isUrgent = true;
+    if (left.length) this.#gatheredSince ??= performance.now();
+    const isDone = left.length + this.#storingCount === 0;
+    await this.#reportState(isDone ? "saved" : this.#isUrgent ? "saving" : "gathered");
+    return isDone;
   }
 
   // Send the edits up to and including the ending in one request. Items of another tab keep that tab's client ID.
@@ -229,16 +298,33 @@ export class Outbox extends EventTarget {
     const batch = group.filter((item) => item.client === client && (!ending || item.id <= ending.id));
     const writes = batch.filter((item) => !item.verb);
     this.#sentAt = performance.now();
-    const body = { client, writes: writes.map(({ id, assignment, client: _, ...write }) => write), ...ending?.body };
-    if (ending) this.#noteAttempt(ending.id);
     const { assignment } = group[0];
+    const riders = client === this.client ? this.#riders.filter((rider) => rider.assignment === assignment) : [];
+    const questions = Object.assign({}, ...riders.map((rider) => rider.question));
+    const body = { client, writes: writes.map(({ id, assignment, client: _, ...write }) => write), ...ending?.body, ...questions };
+    if (ending) this.#noteAttempt(ending.id);
     const verb = ending?.verb ?? "record";
-    const answer = await this.#post(assignment, verb, body, batch);
-    if (answer) {
+    const ids = batch.map((item) => item.id);
+    try {
+      const answer = await post(this.urlOf(assignment, verb), body);
+      this.#answerRiders(riders, answer);
       this.#routeAnswer({ client, assignment, answer, writes, verb });
       this.tabs.postMessage({ changed: assignment });
+      await this.store.drop(ids);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      // Telling waits for the trace that is arriving, and nothing is sent until then: no question may wait for a message.
+      this.#tellingCount += 1;
+      this.#answerRiders(this.#riders, null);
+      // If the page closes before the annotator has been told, another page sends the items again, and tells it.
+      const telling = [];
+      for (const id of ids) this.#refused.add(id);
+      const detail = { assignment, verb, error, items: batch, until: (told) => telling.push(told) };
+      this.dispatchEvent(new CustomEvent("refused", { detail }));
+      await Promise.allSettled(telling);
+      this.#tellingCount -= 1;
+      await this.store.drop(ids);
     }
-    await this.store.drop(batch.map((item) => item.id));
   }
 
   // A page without a network sends nothing.
@@ -248,27 +334,19 @@ export class Outbox extends EventTarget {
     this.tabs.postMessage({ attempted: id });
   }
 
-  async #post(assignment, verb, body, items) {
-    try {
-      return await post(this.urlOf(assignment, verb), body);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      this.dispatchEvent(new CustomEvent("refused", { detail: { assignment, verb, error, items } }));
-      return null; // refused permanently: sending it again would not help
-    }
-  }
-
-  // A tab may send another tab's items; that tab then gets the answer.
+  // A tab may send another tab's items; that tab then gets the answer, and this one has something new to show.
   #routeAnswer(message) {
+    this.tabs.postMessage(message);
     if (this.clients.has(message.client)) this.#handleAnswer(message);
-    else this.tabs.postMessage(message);
+    else this.#dispatchChange(message.assignment);
   }
 
   #handleAnswer({ client, assignment, answer, writes, verb }) {
     if (!this.clients.has(client)) return;
     const isBehind = answer.version !== undefined && this.#noteAnswer(assignment, answer);
     this.dispatchEvent(new CustomEvent("answer", { detail: { assignment, answer, writes, verb } }));
-    if (isBehind || answer.is_late) this.#dispatchChange(assignment);
+    // Edits of a closed page may have been overruled since, by that page too.
+    if (isBehind || answer.is_late || client !== this.client) this.#dispatchChange(assignment);
   }
 
   // Another tab or device has edited or submitted the trace.
@@ -282,7 +360,7 @@ export class Outbox extends EventTarget {
     this.#wait = isLimited ? 1000 * Math.min(error.seconds, MAX_LIMITED_SECONDS) : Math.min(MAX_WAIT_MS, this.#wait * 2);
     this.#trouble = state;
     await this.#reportState(state, error.message);
-    return true;
+    return false;
   }
 
   async #reportState(state, detail = "") {

@@ -1,5 +1,7 @@
 // Nodes that every kind of text is made of: elements, formulas, boxes that scroll. Nothing is parsed as HTML.
 
+import { scriptAddress } from "./html.js";
+
 // $$…$$, \[…\], \begin{align}…, \(…\), and $…$ by the rule that keeps prices out: no space inside the dollars, no digit
 // after them. Lengths are bounded, so that many unclosed openings do not make the search quadratic.
 const MATH = new RegExp(
@@ -73,7 +75,7 @@ let loading = null;
 export function loadMath({ css, js }) {
   loading ??= new Promise((resolve) => {
     const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: css });
-    const script = Object.assign(document.createElement("script"), { src: js, onload: resolve, onerror: resolve });
+    const script = Object.assign(document.createElement("script"), { src: scriptAddress(js), onload: resolve, onerror: resolve });
     document.head.append(sheet, script);
   });
   return loading;
@@ -95,10 +97,11 @@ function typesetOne(node) {
 const IMMEDIATE_COUNT = 80; // formulas; more than a screen shows
 const SLICE_MS = 8; // keeps the page responsive
 
-// Typeset the formulas inside `root`: the first ones immediately, the rest in short slices. Broken LaTeX keeps its source.
+// Typeset the formulas inside `root`: the first ones immediately, the rest in short slices. Folded ones wait until they are
+// opened. Broken LaTeX keeps its source.
 export async function typeset(root, immediateCount = IMMEDIATE_COUNT) {
   if (!globalThis.katex) return;
-  const waiting = [...root.querySelectorAll("[data-tex]")];
+  const waiting = [...root.querySelectorAll("[data-tex]")].filter((node) => !node.closest(".gap[hidden]"));
   waiting.splice(0, immediateCount).forEach(typesetOne);
   let began = performance.now();
   for (const node of waiting) {

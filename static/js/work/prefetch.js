@@ -13,12 +13,14 @@ export class TraceSupply {
   current = null; // the assignment on the page
   kept = () => (this.current ? [this.current] : []); // assignments that this page shows, or will show again
 
-  constructor(store, outbox, { urls, urlOf, buildView }) {
-    this.store = store;
+  // `onNews(news)` is called with the server's description of the notices.
+  constructor(drafts, outbox, { urls, urlOf, buildView, onNews }) {
+    this.drafts = drafts;
     this.outbox = outbox;
     this.urls = urls;
     this.urlOf = urlOf;
     this.buildView = buildView;
+    this.onNews = onNews;
   }
 
   markLeft(trace) {
@@ -37,7 +39,7 @@ export class TraceSupply {
   // Endings of a page that was closed are only in the store, and only until they are sent. Read them before each claim,
   // which the server may answer before it gets them.
   async #loadLeftFromStore() {
-    const endings = (await this.store.all()).filter((item) => item.verb);
+    const endings = (await this.outbox.unanswered()).filter((item) => item.verb);
     for (const item of endings) this.#left.add(revisionKey(item.assignment, item.body.revision));
     return endings.map((item) => item.assignment);
   }
@@ -46,17 +48,34 @@ export class TraceSupply {
   async claim(opened = true) {
     const left = await this.#loadLeftFromStore();
     const shown = [...new Set([...left, ...this.kept()])];
-    const trace = await post(this.urls.claim, { opened, shown }).catch(async (error) => {
-      // An ending that is not sent yet makes room for another trace.
-      const isFull = error.answer?.code === "open_traces_limit" && (await this.store.all()).some((item) => item.verb);
+    const { news, ...trace } = await post(this.urls.claim, { opened, shown }).catch(async (error) => {
+      // If an ending is not sent yet, the limit is temporary: the server will count one open trace less.
+      const isFull = error.answer?.code === "open_traces_limit" && (await this.outbox.unanswered()).some((item) => item.verb);
       throw isFull ? new Unreachable("not sent yet") : error;
     });
+    this.onNews(news);
     return this.prepare(trace);
   }
 
-  // Compare a trace with the server's: another tab or device may have changed it. Take over everything but unsent edits,
-  // and return what differed; nothing is returned, and nothing is taken over, of another revision, or if it `isLeft` by then:
-  // what was taken over must be shown.
+  // Open a held trace, with the ending of the trace before if that is still to be sent.
+  async open(assignment, before) {
+    const answer = before === undefined ? null : await this.outbox.ask(before, { opens: assignment });
+    // No one has edited a trace that was still held.
+    if (answer?.opened) this.outbox.noteShown(assignment, answer.opened);
+    else await post(this.urlOf(assignment, "open"), {});
+  }
+
+  // The next trace comes with the answer to the edits or the ending of the current one.
+  async #claimWithMessage() {
+    const left = [...this.#left].map((key) => Number(key.split(".")[0]));
+    const answer = await this.outbox.ask(this.current, { next: { shown: [...new Set([...left, ...this.kept()])] } });
+    if (!answer) return this.claim(false);
+    return answer.next ? this.prepare(answer.next) : null;
+  }
+
+  // Compare a trace with the server's: another tab or device may have changed it. Take over everything but unsent
+  // edits, and return what differed; do neither if the revision differs, or if the trace `isLeft` by then, because what
+  // is taken over must be shown.
   async compare(work, isLeft) {
     const { assignment, revision } = work.trace;
     const { sequence } = this.outbox;
@@ -72,8 +91,8 @@ export class TraceSupply {
 
   // Called when half of the current trace is rated: early enough to be ready, and late enough not to hold it for long.
   prefetch() {
-    this.#prefetched ??= this.claim(false)
-      .then((view) => view.typeset(0))
+    this.#prefetched ??= this.#claimWithMessage()
+      .then((view) => view?.typeset(0) ?? null)
       .catch(() => null);
   }
 
@@ -93,19 +112,21 @@ export class TraceSupply {
   // assigns the same one again; that is an error here.
   async prepare(trace) {
     await this.outbox.whenStored();
-    const items = (await this.store.all()).filter((item) => item.assignment === trace.assignment);
+    const items = (await this.outbox.unanswered()).filter((item) => item.assignment === trace.assignment);
     const isLeft = this.#left.has(revisionKey(trace.assignment, trace.revision)) || items.some((item) => item.verb);
     if (isLeft || this.current === trace.assignment) throw new Unreachable("not sent yet");
     const work = new TraceState(trace);
     this.outbox.noteShown(trace.assignment, trace.version);
+    const open = items.length ? await this.outbox.openPages() : null;
     for (const item of items) {
+      if (!this.outbox.clients.has(item.client) && open.has(item.client)) continue; // it comes when it is sent
       this.outbox.clients.add(item.client); // edits of a closed tab are now shown here
       if (item.kind === "comment") work.comments.set(item.step, item.text);
       else if (item.kind === "write_step") work.written.set(item.step, item.text);
       else work.applyServerCell(item.step, item.option, { ...item, reason: item.text });
     }
     await loadRenderers(work.texts());
-    work.drafts = (await this.store.drafts()).filter((draft) => draft.assignment === trace.assignment);
+    work.drafts = await this.drafts.loadLeft(trace);
     return this.buildView(work);
   }
 }

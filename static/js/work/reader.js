@@ -17,7 +17,7 @@ function sourceOf({ text, parts }) {
 }
 
 export class TraceReader {
-  #off = new Set(); // kinds that are reduced to a line, in every trace from now on
+  #off = new Set(); // kinds whose entries are collapsed to a line, in every trace from now on
   #rendered = new WeakMap(); // element -> the children that its source has replaced
   #map = null;
 
@@ -32,9 +32,11 @@ export class TraceReader {
     this.#map = null;
     this.finder.forget();
     if (!view.node.querySelector(".reader")) this.#addToolbar(view);
+    for (const button of view.node.querySelectorAll("[data-filter]")) this.#paintKind(button.dataset.filter, button);
     if (view.work.trace.steps.length < MAP_FROM) return;
     this.#map = new TraceMap(this.page, view);
     view.node.append(this.#map.node);
+    this.page.scroller.fit(this.#map.node);
   }
 
   paint() {
@@ -44,19 +46,17 @@ export class TraceReader {
   // --- filters --------------------------------------------------------------------------------------------------
 
   #addToolbar(view) {
-    const rows = [...view.node.querySelectorAll(".ladder [data-kind]")];
-    const kinds = KINDS.filter((kind) => rows.some((row) => row.dataset.kind === kind));
+    const kinds = KINDS.filter((kind) => this.#partsOf(kind).length);
     const bar = document.getElementById("t-reader").content.firstElementChild.cloneNode(true);
     const list = bar.querySelector("[data-slot=kinds]");
     list.hidden = kinds.length < 2;
     for (const kind of kinds) {
       const name = document.getElementById(`t-kind-${kind}`).content.textContent.trim();
-      const count = element("span", "reader__count", String(rows.filter((row) => row.dataset.kind === kind).length));
+      const count = element("span", "reader__count", String(this.#partsOf(kind).length));
       const button = element("button", "reader__kind", name, " ", count);
       Object.assign(button, { type: "button", onclick: () => this.#toggleKind(kind, button) });
       button.dataset.filter = kind;
       list.append(button);
-      this.#paintKind(kind, button);
     }
     bar.querySelector("[data-act=open_output]").hidden = !view.node.querySelector(".folded");
     view.node.querySelector(".problem__in").append(bar);
@@ -70,10 +70,16 @@ export class TraceReader {
   #paintKind(kind, button) {
     const isOff = this.#off.has(kind);
     button.setAttribute("aria-pressed", String(!isOff));
-    for (const row of this.view.node.querySelectorAll(`.ladder [data-kind=${kind}]`)) row.classList.toggle("is-off", isOff);
+    for (const each of this.#partsOf(kind)) each.classList.toggle("is-off", isOff);
   }
 
-  // Change the size of texts without moving the lit step on the screen.
+  // The entries of a kind, and of entries that mix kinds, such as a thought with a call, the parts of this kind.
+  #partsOf(kind) {
+    const all = this.view.node.querySelectorAll(`.ladder :is([data-kind=${kind}]:not(:has([data-part])), [data-part=${kind}])`);
+    return [...all].filter((each) => !each.closest(".alt"));
+  }
+
+  // Change the size of texts without moving the highlighted step on the screen.
   #keepPlace(change) {
     this.page.scroller.hold(this.#row(), change);
   }
@@ -88,7 +94,7 @@ export class TraceReader {
 
   // --- output ---------------------------------------------------------------------------------------------------
 
-  // Open or close the folded texts of the lit step and of the entries around it, or of the whole trace.
+  // Open or close the folded texts of the highlighted step and of the entries around it, or of the whole trace.
   toggleOutput(isAll) {
     const entries = isAll ? [this.view.node.querySelector(".ladder")] : this.#entriesAround(this.#row());
     const boxes = entries.flatMap((entry) => [...entry.querySelectorAll(".folded")]);
@@ -123,7 +129,7 @@ export class TraceReader {
     return this.page.work.trace.steps.find((each) => each.position === step).options.find((each) => each.position === option);
   }
 
-  // Show the lit step, or with Shift the problem, as it was written.
+  // Show the source of the highlighted step, or with Shift that of the problem.
   toggleSource(isProblem) {
     const box = isProblem ? this.view.node.querySelector("[data-slot=problem]") : this.#row().querySelector("[data-slot=body]");
     const source = isProblem ? this.page.work.trace.problem.text : sourceOf(this.#option(this.#stop()));

@@ -5,7 +5,7 @@ import { MATH, element, formula, scrolling, splitMath } from "./nodes.js";
 
 const FENCE = /```[^\n]*\n([\s\S]*?)(?:```|$)/g;
 const FOLD_STEP_AT = 6000; // characters; of a longer step, only the beginning is shown at first
-const FOLD_CONTEXT_AT = 1500; // characters of a message or rules that nobody rates
+const FOLD_CONTEXT_AT = 1500; // characters of a message or rules, which no one rates
 const FOLD_MODULE_AT = 1000; // characters; shorter texts are never folded
 const CODE = /`([^`\n]+)`/g;
 const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // occurs only in formulas
@@ -124,14 +124,14 @@ function diff(text, getString) {
 // `next`: the text that follows the output; the lines that it uses stay visible.
 function output(text, getString, next) {
   const shown = json(text) ?? text;
-  return lazy.foldOutput ? lazy.foldOutput(shown, getString, { next }) : scrolling("pre", "", shown);
+  return lazy.foldOutput ? lazy.foldOutput(shown, getString, { next, source: text }) : scrolling("pre", "", shown);
 }
 
 // What the model wrote is rated, so much more of it is shown than of an output.
 function call(item, getString) {
   const shown = json(item.text) ?? item.text;
   if (shown.length <= FOLD_STEP_AT || !lazy.foldOutput) return scrolling("pre", "code", shown, item.name);
-  return lazy.foldOutput(shown, getString, { className: "code", name: item.name, isStep: true });
+  return lazy.foldOutput(shown, getString, { className: "code", name: item.name, isStep: true, source: item.text });
 }
 
 function foldedProse(text, getString, isContext) {
@@ -154,10 +154,24 @@ function image(item, getString) {
   return node;
 }
 
+const PART_KINDS = { text: "reasoning", call: "action", diff: "action", result: "observation" };
+
+// The parts of an option. If a step has a thought and a call, each is marked with its kind, so that it can be filtered.
+function parts(items, getString, about) {
+  const nodes = items.map((item) => part(item, getString, about));
+  const kinds = new Set(items.map((item) => PART_KINDS[item.kind]).filter(Boolean));
+  if (about.isContext || kinds.size < 2) return nodes;
+  return nodes.map((node, n) => {
+    const box = element("div", "part", node);
+    box.dataset.part = PART_KINDS[items[n].kind] ?? "";
+    return box;
+  });
+}
+
 export function optionBody(step, option, getString, { next = "" } = {}) {
   const body = document.createDocumentFragment();
   const isContext = step.is_rateable === false;
-  if (option.parts?.length) body.append(...option.parts.map((item) => part(item, getString, { isContext, next })));
+  if (option.parts?.length) body.append(...parts(option.parts, getString, { isContext, next }));
   else if (step.kind === "observation") body.append(output(option.text, getString, next));
   else body.append(foldedProse(option.text, getString, isContext));
   return body;

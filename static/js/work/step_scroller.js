@@ -1,5 +1,5 @@
-// Keeps the lit step in the free area: below the problem, which sticks to the top, and above the dock.
-// The layout settles only after a scroll, because steps outside the screen have estimated heights, and later again, when
+// Keeps the highlighted step in the free area: below the problem, which sticks to the top, and above the dock. The
+// layout settles only after a scroll, because steps outside the screen have estimated heights, and later again, when
 // formulas and images arrive. So the position is checked until it stays right.
 
 const QUIET_FRAMES = 3; // so many right positions in a row end the check
@@ -12,11 +12,12 @@ export class StepScroller {
   #row = null;
   #heldAt = null; // px from the top of the screen, if the row must stay there
   #isChecking = false;
-  #published = "";
+  #beside = null; // an element that fits the free area
+  #fitted = "";
   #uncovering = 0; // the request of the next frame
   #frames = 0;
   #sizes = new ResizeObserver(() => {
-    this.#publishArea();
+    this.#fitBeside();
     this.#check();
   });
 
@@ -28,7 +29,7 @@ export class StepScroller {
       this.#measureProblem();
       this.#check();
     });
-    // Who scrolls wants to read something else: follow again when the light moves.
+    // An annotator who scrolls wants to read something else: follow again when the highlight moves.
     for (const kind of ["wheel", "touchmove", "pointerdown"]) addEventListener(kind, () => this.release(), { passive: true, capture: true });
     addEventListener("keydown", (event) => SCROLL_KEYS.has(event.key) && this.release(), { capture: true });
   }
@@ -68,14 +69,14 @@ export class StepScroller {
     this.#heldAt = null;
     const area = this.freeArea();
     const rect = row.getBoundingClientRect();
-    // Scroll smoothly only if the step is visible already: nobody waits for the step to rate.
+    // Scroll smoothly only if the step is visible already, so that no one waits for the step to rate.
     const behavior = isSmooth && this.#isInside(rect, area) && rect.height <= area.height ? "smooth" : "instant";
     scrollBy({ top: this.#distance(rect, area), behavior });
     this.#check();
   }
 
-  // Bring something else into the free area, inner scrolling included; the light stays where it is. `range` is a part of
-  // the node.
+  // Bring something else into the free area, inner scrolling included; the highlight stays where it is. `range` is a
+  // part of the node.
   lookAt(node, range = node) {
     this.release();
     node.scrollIntoView({ block: "center", behavior: "instant" });
@@ -98,16 +99,21 @@ export class StepScroller {
     if (frames > 0) this.#uncovering = requestAnimationFrame(() => this.uncover(part, frames - 1));
   }
 
-  // For parts that are fixed beside the trace. Not as a scroll padding: focusing the problem or the dock would scroll. Each
-  // change restyles the whole page, so the same values are not set again.
-  #publishArea() {
+  // Keep an element that is fixed beside the trace within the free area. A custom property of the page would restyle every
+  // step, and as a scroll padding it would scroll when the problem or the dock gets the focus.
+  fit(beside) {
+    this.#beside = beside;
+    this.#fitted = "";
+    this.#fitBeside();
+  }
+
+  #fitBeside() {
+    if (!this.#beside?.isConnected) return;
     const { top, bottom } = this.freeArea();
-    const area = [Math.round(top), Math.round(innerHeight - bottom)];
-    if (String(area) === this.#published) return;
-    this.#published = String(area);
-    const { style } = document.documentElement;
-    style.setProperty("--free-top", `${area[0]}px`);
-    style.setProperty("--free-bottom", `${area[1]}px`);
+    const area = `${Math.round(top)}px ${Math.round(innerHeight - bottom)}px`;
+    if (area === this.#fitted) return;
+    this.#fitted = area;
+    this.#beside.style.insetBlock = area;
   }
 
   // Whether enough of the step is visible to rate it.

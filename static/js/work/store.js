@@ -43,10 +43,13 @@ async function openDatabase(user) {
 // Higher than all IDs of the database: items in memory are newer than items in the database.
 const FIRST_MEMORY_ID = 2 ** 50;
 
+const itemKey = ({ client, sequence }) => `${client}.${sequence}`;
+
 export class Store {
   #memory = []; // items that the database refused
   #stored = new Map(); // copies of this page's items in the database, in case it fails later
   #lastId = FIRST_MEMORY_ID;
+  #hasFailed = false; // the database is not read any more
 
   static async open(user) {
     const opening = openDatabase(user);
@@ -64,7 +67,10 @@ export class Store {
   #use(database) {
     this.database = database;
     if (!database) return;
-    database.onclose = () => this.#stopUsingDatabase();
+    database.onclose = () => {
+      this.#stopReading();
+      this.database = null;
+    };
     database.onversionchange = () => database.close();
   }
 
@@ -72,12 +78,15 @@ export class Store {
   // which keeps their order.
   async put(item) {
     if (this.isPersistent) {
+      const writing = this.#write(item);
       try {
-        const id = await withTimeout(this.#write(item));
+        const id = await withTimeout(writing);
         this.#stored.set(id, { ...item, id });
         return id;
       } catch {
         this.isPersistent = false;
+        // A slow disk may have the item in the end. The one in memory is sent.
+        writing.then((id) => this.drop([id]), () => {});
       }
     }
     this.#memory.push({ ...item, id: ++this.#lastId });
@@ -85,7 +94,14 @@ export class Store {
   }
 
   async all() {
-    return [...(await this.#readDatabase()), ...this.#memory];
+    const stored = [...(await this.#readDatabase())];
+    const inMemory = new Set(this.#memory.map(itemKey));
+    return [...stored.filter((item) => !inMemory.has(itemKey(item))), ...this.#memory];
+  }
+
+  // Return this page's items without waiting, for a page that goes away.
+  copies() {
+    return [...this.#stored.values(), ...this.#memory];
   }
 
   async drop(ids) {
@@ -93,34 +109,20 @@ export class Store {
     for (const id of ids) this.#stored.delete(id);
     const onDisk = ids.filter((id) => id < FIRST_MEMORY_ID);
     if (!onDisk.length || !this.database) return;
-    try {
-      const work = this.database.transaction("items", "readwrite");
-      for (const id of onDisk) work.objectStore("items").delete(id);
-      await withTimeout(transactionDone(work));
-    } catch {
-      this.#stopUsingDatabase(); // items left in the database are sent again later; the server ignores duplicates
-    }
+    const deleting = this.#delete(onDisk);
+    // Items left in the database are sent again later. The server ignores duplicates.
+    if (this.#hasFailed) deleting.catch(() => {});
+    else await withTimeout(deleting).catch(() => this.#stopReading());
   }
 
   // Texts that are being typed. Each keystroke replaces the draft.
-  async putDraft(draft) {
-    await this.#changeDrafts((drafts) => drafts.put(draft));
-  }
-
-  async dropDraft(key) {
-    await this.#changeDrafts((drafts) => drafts.delete(key));
-  }
-
-  async drafts() {
-    if (!this.database) return [];
-    return withTimeout(requestDone(this.database.transaction("drafts").objectStore("drafts").getAll())).catch(() => []);
-  }
-
-  async #changeDrafts(change) {
-    if (!this.database) return;
+  async changeDrafts(put, dropKeys) {
+    if (!this.database || !(put.length + dropKeys.length)) return;
     try {
       const work = this.database.transaction("drafts", "readwrite");
-      change(work.objectStore("drafts"));
+      const drafts = work.objectStore("drafts");
+      for (const draft of put) drafts.put(draft);
+      for (const key of dropKeys) drafts.delete(key);
       work.commit(); // at once: closing the tab would abort the transaction
       await transactionDone(work);
     } catch {
@@ -128,19 +130,30 @@ export class Store {
     }
   }
 
+  async drafts() {
+    if (!this.database) return [];
+    return withTimeout(requestDone(this.database.transaction("drafts").objectStore("drafts").getAll())).catch(() => []);
+  }
+
   async #readDatabase() {
-    if (!this.database) return this.#stored.values();
+    if (!this.database || this.#hasFailed) return this.#stored.values();
     try {
       return await withTimeout(requestDone(this.database.transaction("items").objectStore("items").getAll()));
     } catch {
-      this.#stopUsingDatabase();
+      this.#stopReading();
       return this.#stored.values();
     }
   }
 
-  #stopUsingDatabase() {
-    this.database = null;
+  #stopReading() {
+    this.#hasFailed = true;
     this.isPersistent = false;
+  }
+
+  async #delete(ids) {
+    const work = this.database.transaction("items", "readwrite");
+    for (const id of ids) work.objectStore("items").delete(id);
+    await transactionDone(work);
   }
 
   async #write(item) {

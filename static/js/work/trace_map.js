@@ -1,24 +1,26 @@
 // A map of the whole trace at the side: one mark for each entry, as tall as the entry is long, with its rating.
 
 const MIN_WEIGHT = 1;
+const WINDOW_AFTER_MS = 100; // the window may follow the scroll late; a key must not wait for it
 
 export class TraceMap {
   #marks = new Map(); // position -> mark
+  #shown = new Map(); // mark -> what it shows
   #entries = []; // { row, stop, from, to }: parts of the map's height, from 0 to 1
-  #frame = null;
+  #timer = null;
 
   constructor(page, view) {
     this.page = page;
     this.view = view;
     this.node = document.createElement("div");
     this.node.className = "map";
-    this.node.ariaHidden = "true"; // "Go to step" is the way by keyboard
+    this.node.ariaHidden = "true"; // by keyboard, "Go to step" does the same
     this.window = document.createElement("b");
     this.node.append(this.window);
     this.#build();
     this.node.addEventListener("click", (event) => this.#goTo(event));
     this.node.addEventListener("pointermove", (event) => this.#describe(event));
-    this.follow = () => (this.#frame ??= requestAnimationFrame(() => this.#showWindow()));
+    this.follow = () => (this.#timer ??= setTimeout(() => this.#showWindow(), WINDOW_AFTER_MS));
     addEventListener("scroll", this.follow, { passive: true });
     this.paint();
     this.follow();
@@ -26,6 +28,7 @@ export class TraceMap {
 
   close() {
     removeEventListener("scroll", this.follow);
+    clearTimeout(this.#timer);
     this.node.remove();
   }
 
@@ -47,10 +50,13 @@ export class TraceMap {
 
   paint() {
     const { work } = this.view;
+    const current = this.page.current?.step;
     for (const [position, mark] of this.#marks) {
       const { rating } = work.cell(position);
-      const shown = `${rating}${position === this.page.current?.step ? " now" : ""}`;
-      if (mark.dataset.shown !== shown) mark.dataset.shown = shown;
+      const shown = `${rating}${position === current ? " now" : ""}`;
+      if (this.#shown.get(mark) === shown) continue;
+      this.#shown.set(mark, shown);
+      mark.dataset.shown = shown;
     }
   }
 
@@ -74,7 +80,7 @@ export class TraceMap {
 
   // The part of the trace that is on the screen.
   #showWindow() {
-    this.#frame = null;
+    this.#timer = null;
     const area = this.page.scroller.freeArea();
     const { left, width } = this.view.node.getBoundingClientRect();
     const entryAt = (y) => document.elementFromPoint(left + width / 2, y)?.closest(".step[data-number], .obs");

@@ -50,7 +50,7 @@ export class TraceState {
     return step ? step.options.slice(1) : [];
   }
 
-  // Negative steps of which more is asked, or whose alternatives are.
+  // The negative steps for which the project asks for more, or whose alternatives must be rated.
   stepsToExplain() {
     const asks = this.trace.asks_error_category || this.trace.asks_reason || this.trace.asks_corrected_step;
     if (!this.rule.ends_at_first_negative) return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
@@ -58,7 +58,7 @@ export class TraceState {
     return end && (asks || this.alternatives(end).length) ? [end] : [];
   }
 
-  // Where the light can go: every rateable step up to the first negative, then that step's alternatives.
+  // Where the highlight can go: every rateable step up to the first negative one, then that step's alternatives.
   stops() {
     const end = this.end();
     const stops = [];
@@ -91,10 +91,11 @@ export class TraceState {
     return { code: missing.length ? "rate_alternatives" : "first_error", missing: missing.length, number };
   }
 
-  // What the submit button says, which the server compares with what it would store.
+  // What the submit button says and the ratings that are shown. The server compares both with what it would store.
   promise() {
     const { code, number } = this.submitState();
-    return { code, number };
+    const ratings = this.stops().map(({ step, option }) => [step, option, this.cell(step, option).rating]);
+    return { code, number, ratings: ratings.filter(([, , rating]) => rating !== null) };
   }
 
   // All that is stored of the trace, to compare.
@@ -103,7 +104,7 @@ export class TraceState {
     return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
-  // Kind of error and reason belong to a negative rating, and are there again if it returns.
+  // Kind of error and reason belong to a negative rating, and come back with it.
   rate(stop, rating) {
     const key = cellKey(stop.step, stop.option);
     const { category, reason } = this.cell(stop.step, stop.option);
@@ -134,7 +135,7 @@ export class TraceState {
     return { kind, step, text };
   }
 
-  // Bring the former value back. Undo is a write like every other, so that the history tells what happened.
+  // Restore the previous value. Undo is a write like every other, so that the history shows what happened.
   undo() {
     const last = this.undone.pop();
     if (!last) return null;
@@ -168,7 +169,7 @@ export class TraceState {
     return kind === "comment" ? this.comments : this.written;
   }
 
-  // The value that another client's write has left.
+  // Take over the value that another client has written.
   applyServerCell(step, option, cell) {
     this.cells.set(cellKey(step, option), toCell(cell));
     this.undone = this.undone.filter(({ kind, stop }) => kind !== "rate" || cellKey(stop.step, stop.option) !== cellKey(step, option));

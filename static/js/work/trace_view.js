@@ -17,7 +17,9 @@ export class TraceView {
     this.work = work;
     this.getString = getString;
     this.rows = new Map(); // "step.option" -> row
+    this.stops = new WeakMap(); // row -> its step and option
     this.painted = new Map(); // row -> what it shows
+    this.boxes = new Map(); // position of a negative step -> the box below it
     this.node = root ?? clone("t-trace");
     this.node.dataset.assignment = work.trace.assignment;
     this.#build();
@@ -90,7 +92,7 @@ export class TraceView {
     return texts.join("\n");
   }
 
-  // In the trace of an agent, a text that a user's message follows, or nothing, is a message to the user.
+  // In the trace of an agent, a text is a message to the user if a user's message follows it, or nothing.
   #shownKind(step, index) {
     const { steps, is_agent: isAgent } = this.work.trace;
     if (step.kind !== "reasoning" || !isAgent || !steps.some((each) => each.kind === "user")) return step.kind;
@@ -113,7 +115,9 @@ export class TraceView {
 
   #row(step, option, label, name) {
     const row = clone("t-step");
-    row.dataset.stop = stopId({ step: step.position, option: option?.position ?? 0 });
+    const stop = { step: step.position, option: option?.position ?? 0 };
+    this.stops.set(row, stop);
+    row.dataset.stop = stopId(stop);
     slot(row, "number").textContent = label;
     slot(row, "body").append(optionBody(step, option ?? { text: "" }, this.getString));
     row.querySelector("legend").textContent = this.getString("rating_of", { name });
@@ -159,7 +163,7 @@ export class TraceView {
 
   // Show what is stored, after an undo or an edit of another tab or device.
   fillErrorBoxes() {
-    for (const box of this.node.querySelectorAll(".errorbox")) this.#fill(box);
+    for (const box of this.boxes.values()) this.#fill(box);
   }
 
   #fill(box) {
@@ -173,7 +177,7 @@ export class TraceView {
     }
   }
 
-  // If a step has the focus, the focus moves with the light.
+  // If a step has the focus, the focus moves with the highlight.
   keepFocus(stop) {
     if (document.activeElement?.closest(".step")) this.rowFor(stop)?.focus({ preventScroll: true });
   }
@@ -202,7 +206,7 @@ export class TraceView {
     this.#placeErrorBoxes(this.work.stepsToExplain());
     this.#placeAfter(end);
     const revealed = this.#revealedUpTo(current);
-    for (const [id, row] of this.rows) this.#paintRow(id, row, current, end, revealed);
+    for (const row of this.rows.values()) this.#paintRow(row, current, end, revealed);
     if (revealed === this.revealed) return;
     this.revealed = revealed;
     for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", Number(row.dataset.position) > revealed);
@@ -210,9 +214,9 @@ export class TraceView {
 
   #placeErrorBoxes(negatives) {
     const wanted = new Set(negatives.map((step) => step.position));
-    for (const box of this.node.querySelectorAll(".errorbox")) {
-      const position = Number(box.dataset.step);
+    for (const [position, box] of this.boxes) {
       if (wanted.delete(position)) continue;
+      this.boxes.delete(position);
       for (const row of box.querySelectorAll(".alt")) {
         this.rows.delete(row.dataset.stop);
         this.painted.delete(row);
@@ -221,6 +225,7 @@ export class TraceView {
     }
     for (const step of negatives.filter((one) => wanted.has(one.position))) {
       const box = this.#errorBox(step);
+      this.boxes.set(step.position, box);
       typeset(box);
       this.rows.get(stopId({ step: step.position, option: 0 })).after(box);
     }
@@ -235,16 +240,17 @@ export class TraceView {
     return undefined;
   }
 
-  #paintRow(id, row, current, end, revealed) {
-    const [step, option] = id.split(".").map(Number);
+  #paintRow(row, current, end, revealed) {
+    const { step, option } = this.stops.get(row);
     const { rating, flagged } = this.work.cell(step, option);
     const comment = (option === 0 && this.work.comments.get(step)) || "";
     const isCurrent = current !== null && step === current.step && option === current.option;
     const isNegative = end?.position === step && option === 0;
     const isPast = end !== null && step > end.position;
     const isVeiled = step > revealed;
-    const shown = `${rating} ${flagged} ${isCurrent} ${isNegative} ${isPast} ${isVeiled} ${comment}`;
-    if (this.painted.get(row) === shown) return;
+    const shown = [rating, flagged, isCurrent, isNegative, isPast, isVeiled, comment];
+    const before = this.painted.get(row);
+    if (before && shown.every((each, n) => each === before[n])) return;
     this.painted.set(row, shown);
     row.classList.toggle("is-now", isCurrent);
     for (let group = isCurrent && row.closest("details:not([open])"); group; group = group.parentElement.closest("details:not([open])")) group.open = true;

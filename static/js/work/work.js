@@ -2,9 +2,10 @@
 
 import { ActiveClock } from "./clock.js";
 import { Announcer, Dock } from "./dock.js";
-import { Drafts, TextEdits, closePrompt, promptText } from "./drafts.js";
+import { Drafts, TextEdits, closePrompt, isPromptOpen, promptText } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
+import { loadAhead } from "./later.js";
 import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, showLostRating, showNotice, showReplacedText, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
@@ -21,7 +22,6 @@ const RETRY_MS = 2000;
 const UNDO_SUBMIT_MS = 10_000;
 const SURPRISE_MS = 700; // keys pressed so soon after another trace appeared were meant for the one before
 const MAX_UNDO = 100; // changes that can be undone after a reload
-
 const RECLAIMED_STATES = new Set(["released", "lapsed"]);
 
 class WorkPage {
@@ -32,12 +32,13 @@ class WorkPage {
   #shownAt = 0;
   #hasChanged = false; // the annotator has changed the trace since it appeared
   #deafUntil = 0;
-  #rated = null; // the step just rated, if the light moved on from it by itself
+  #rated = null; // the step just rated, if the highlight moved on from it by itself
   #inSight = null; // the step that a key has brought into view
   #left = new Map(); // assignment -> view of a trace whose ending the server has not answered
   #waiting = []; // views that come before the next trace
   #lastSubmit = null;
   #arriving = null; // settles when the next trace is on the page
+  #retryTimer = null;
 
   constructor(store) {
     this.stage = document.getElementById("stage");
@@ -45,15 +46,16 @@ class WorkPage {
     this.clock = new ActiveClock().listen();
     const client = crypto.getRandomValues(new Uint8Array(12)).reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
     this.outbox = new Outbox(store, { client, urlOf });
-    this.supply = new TraceSupply(store, this.outbox, { urls: config.urls, urlOf, buildView: (work) => new TraceView(work, { getString }) });
+    this.drafts = new Drafts(store, this.outbox);
+    this.supply = new TraceSupply(this.drafts, this.outbox, { urls: config.urls, urlOf, buildView: (work) => new TraceView(work, { getString }), onNews: (news) => this.messages.noteNews(news) });
     this.outbox.addEventListener("state", (event) => this.dock.showState(event.detail));
     this.outbox.addEventListener("answer", (event) => this.#handleAnswer(event.detail));
-    this.outbox.addEventListener("refused", (event) => this.#handleRefusal(event.detail));
-    this.outbox.addEventListener("changed", (event) => this.work?.trace.assignment === event.detail.assignment && this.#sync());
+    this.outbox.addEventListener("refused", (event) => event.detail.until(this.#handleRefusal(event.detail)));
+    this.outbox.addEventListener("changed", (event) => this.#syncIfShown(event.detail.assignment));
     // Without a trace, the annotator may have logged in again elsewhere.
     const refresh = () => (document.documentElement.dataset.ready === "nothing" ? this.#showNext() : this.#sync());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
-    this.drafts = new Drafts(store, this.outbox);
+    addEventListener("focus", () => this.view === null && refresh());
     this.texts = new TextEdits(this, this.drafts);
     this.scroller = new StepScroller();
     this.announcer = new Announcer();
@@ -96,8 +98,8 @@ class WorkPage {
     this.current = this.work.unrated()[0] ?? this.work.stops()[0] ?? null;
     this.#restore();
     this.#hasChanged = false;
-    this.scroller.watch(view.node);
     this.paint();
+    this.scroller.watch(view.node); // it reads the style, so after what changes it
     this.reader.show(view);
     this.#scroll(false);
     this.#shownAt = performance.now();
@@ -108,28 +110,21 @@ class WorkPage {
 
   #open(view) {
     view.work.trace.state = "opened";
-    post(urlOf(view.work.trace.assignment, "open"), {}).catch((error) => {
-      // The trace was reclaimed in the meantime, or an onboarding step is due. Ratings made here are kept.
-      if (error instanceof Refused && this.view === view) this.#showNext();
+    this.supply.open(view.work.trace.assignment, [...this.#left.keys()].pop()).catch((error) => {
+      // The trace was reclaimed in the meantime, or an onboarding step is due. What is being rated can still be finished.
+      if (!(error instanceof Refused) || this.view !== view || this.#hasChanged) return;
+      this.#isLeaving = true;
+      this.#showNext().then(() => this.#ignoreKeys());
     });
   }
 
-  // What a reload or a closed tab left: changes that can be undone, and texts that were being typed.
+  // Restore what a reload or a closed tab left: changes that can be undone, and texts that were being typed.
   #restore() {
-    const { trace, drafts = [] } = this.work;
     if (!this.work.undone.length) this.work.restoreUndo(tabMemory.read(this.#undoKey()) ?? []);
-    const current = drafts.filter((draft) => draft.revision === trace.revision);
-    this.work.drafts = [];
-    this.drafts.adopt(current);
-    for (const { field, step, text } of current) {
-      if (field === "comment") this.texts.comment(step, { isFocused: false });
-      else this.texts.save(field, step, text);
-    }
+    this.texts.restore();
   }
 
-  #undoKey() {
-    return `undo.${this.work.trace.assignment}.${this.work.trace.revision}`;
-  }
+  #undoKey = () => `undo.${this.work.trace.assignment}.${this.work.trace.revision}`;
 
   // A trace that was submitted elsewhere takes no ratings.
   #setDead(isDead) {
@@ -147,25 +142,31 @@ class WorkPage {
     return performance.now() < this.#deafUntil;
   }
 
+  // The trace that is shown changes without a key: keys pressed just now were meant for the one before.
+  #ignoreKeys() {
+    this.#deafUntil = performance.now() + SURPRISE_MS;
+  }
+
+  // Once at a time, so that no trace replaces another that has just appeared.
   #showNext() {
-    this.#arriving = this.#prepareNext();
+    this.#arriving ??= this.#prepareNext().finally(() => (this.#arriving = null));
     return this.#arriving;
   }
 
   async #prepareNext() {
-    this.messages.refresh();
+    if (this.view !== undefined) this.messages.refreshIfNews(); // the page itself came with them
     await this.outbox.whenStored(); // the annotator may close the tab as soon as the next trace is visible
     const waiting = this.#waiting.pop();
     if (waiting) return this.#showAndSync(waiting);
     const ready = await this.supply.takePrefetched();
     if (!ready) return this.#fetchNext();
-    // One that was begun earlier may have been rated elsewhere since it was fetched.
+    // A trace that was begun earlier may have been rated elsewhere since it was fetched.
     return ready.work.trace.state === "opened" ? this.#showAndSync(ready) : this.show(ready);
   }
 
   #showAndSync(view) {
     this.show(view);
-    return this.#sync();
+    this.#sync();
   }
 
   async #fetchNext() {
@@ -188,7 +189,8 @@ class WorkPage {
     const page = buildEmptyPage(this.outbox, { code, message: error instanceof Refused ? error.message : null, retry: () => this.#showNext() });
     this.stage.replaceChildren(page);
     document.documentElement.dataset.ready = "nothing";
-    if (error instanceof Unreachable) setTimeout(() => this.work || this.#showNext(), RETRY_MS);
+    clearTimeout(this.#retryTimer);
+    if (error instanceof Unreachable) this.#retryTimer = setTimeout(() => this.work || this.#showNext(), RETRY_MS);
   }
 
   // --- rating --------------------------------------------------------------------------------------------------
@@ -226,10 +228,10 @@ class WorkPage {
 
   rateStop(stop, rating) {
     if (!this.isOpen()) return;
-    this.enqueue(this.work.rate(stop, rating));
+    this.texts.rate(stop, rating);
     const stops = this.work.stops();
     const index = stops.findIndex((each) => stopId(each) === stopId(stop));
-    this.current = stops[index + 1] ?? null; // after the last one, only the submit button is lit
+    this.current = stops[index + 1] ?? null; // after the last one, only the submit button is highlighted
     this.#rated = stop;
     this.#inSight = null;
     this.paint();
@@ -257,7 +259,7 @@ class WorkPage {
   }
 
   // The step that "unsure" and "comment" mean: the one just rated, unless the annotator has chosen another since. With
-  // Shift they mean the lit step.
+  // Shift they mean the highlighted step.
   subject(isLit = false) {
     return (isLit ? this.current : null) ?? this.#rated ?? this.current;
   }
@@ -275,6 +277,7 @@ class WorkPage {
     if (!this.isOpen() || !this.work.undone.length) return this.#undoSubmit();
     const { stop, what, write } = this.work.undo();
     this.enqueue(write);
+    if (what === "rating") this.texts.saveDrafts(stop.step);
     this.#rated = this.#inSight = null;
     this.current = this.work.stops().find((each) => stopId(each) === stopId(stop)) ?? this.work.stops()[0];
     this.paint();
@@ -282,11 +285,6 @@ class WorkPage {
     this.#scroll();
     const rating = getString(`rating_${this.work.cell(stop.step, stop.option).rating}`);
     return this.dock.showToast(getString(`undone_${what}`, { number: this.view.numberOf(stop.step), rating }));
-  }
-
-  comment({ isLit = false } = {}) {
-    const subject = this.subject(isLit);
-    if (subject) this.texts.comment(subject.step);
   }
 
   // --- leaving a trace -----------------------------------------------------------------------------------------
@@ -305,16 +303,14 @@ class WorkPage {
   }
 
   leaveWithReason(verb) {
-    if (!this.isOpen()) return;
-    if (verb === "skip" && !this.#canSkip()) {
-      this.dock.showToast(getString("no_skip"));
-      return;
-    }
-    promptText({
+    if (!this.isOpen()) return undefined;
+    if (verb === "skip" && !this.#canSkip()) return this.dock.showToast(getString("no_skip"));
+    return promptText({
       question: getString(`ask_${verb}`),
       confirm: getString(`confirm_${verb}`),
       text: "",
-      done: (reason) => (reason.trim() ? this.#finish(verb, { reason }) : this.dock.showToast(getString("no_reason"))),
+      missing: () => this.dock.showToast(getString("no_reason")),
+      done: (reason) => this.#finish(verb, { reason }),
     });
   }
 
@@ -328,6 +324,7 @@ class WorkPage {
     const { view } = this;
     const { trace } = this.work;
     this.drafts.dropAll(trace);
+    if (!trace.after) this.supply.prefetch();
     const promised = this.work.promise();
     this.#isLeaving = true;
     tabMemory.write(this.#undoKey(), null);
@@ -342,16 +339,16 @@ class WorkPage {
   }
 
   #offerUndoSubmit({ code, number }) {
-    const undo = { undo: getString("undo_submit"), lasts: UNDO_SUBMIT_MS };
-    if (this.#lastSubmit) this.dock.showToast(getString(`submitted_${code}`, { number }), undo);
+    if (!this.#lastSubmit) return;
+    this.dock.showToast(getString(`submitted_${code}`, { number }), { undo: getString("undo_submit"), lasts: UNDO_SUBMIT_MS });
   }
 
   // --- taking a submission back ------------------------------------------------------------------------------------
 
-  async #undoSubmit() {
+  #undoSubmit() {
     const last = this.#lastSubmit;
-    const isOver = !last || performance.now() - last.at > UNDO_SUBMIT_MS;
-    return isOver ? this.dock.showToast(getString("nothing_to_undo")) : this.#takeBack(last);
+    if (last && performance.now() - last.at <= UNDO_SUBMIT_MS) this.#takeBack(last);
+    else this.dock.showToast(getString("nothing_to_undo"));
   }
 
   // Show the trace again as if it had not been submitted, or correct it if the server has the submission.
@@ -359,16 +356,18 @@ class WorkPage {
     const { assignment, view } = last;
     this.#lastSubmit = null;
     const ending = await this.outbox.withdrawEnding(assignment);
-    if (ending === "unclear") this.#lastSubmit = last;
-    if (ending === "unclear") return showNotice(getString("offline"), "refused", assignment);
+    if (ending === "unclear") {
+      this.#lastSubmit = last;
+      return showNotice(getString("offline"), "refused", assignment);
+    }
     this.#left.delete(assignment);
     if (ending === "sent") return this.editSubmission(assignment);
     this.supply.unmarkLeft(assignment, view.work.trace.revision);
-    this.#showInstead(view);
+    await this.#showInstead(view);
     return this.#sync();
   }
 
-  // Correct a submission here; afterwards the trace comes back that was open.
+  // Correct a submission here; afterward the trace that was open comes back.
   async editSubmission(assignment = tabMemory.read("last-submit")) {
     if (this.#isLeaving) return undefined;
     if (this.#left.has(assignment)) return this.#lastSubmit?.assignment === assignment ? this.#takeBack(this.#lastSubmit) : undefined;
@@ -383,10 +382,11 @@ class WorkPage {
     }
   }
 
-  // Show another trace than the annotator expects; the one shown now comes next. Keys pressed just now were meant for it.
-  #showInstead(view) {
+  // Show another trace than the annotator expects; the one shown now comes next.
+  async #showInstead(view) {
+    await this.#arriving?.catch(() => {}); // else the next trace would replace this one
     if (this.view && this.isOpen() && this.view !== view) this.#waiting.push(this.view);
-    this.#deafUntil = performance.now() + SURPRISE_MS;
+    this.#ignoreKeys();
     this.show(view);
   }
 
@@ -394,7 +394,8 @@ class WorkPage {
 
   #handleAnswer({ assignment, answer, writes, verb }) {
     if (verb !== "record") this.#left.delete(assignment);
-    if (this.work?.trace.assignment !== assignment) return;
+    this.messages.noteNews(answer.news, { isShown: verb !== "record" && !this.#hasChanged });
+    if (this.work?.trace.assignment !== assignment) return this.work ? undefined : this.#showNext();
     for (const lost of answer.lost ?? []) {
       if (lost.part === "rating" && !answer.is_late) {
         this.#showLost(this.view, { ...lost, yours: writes.find((write) => write.sequence === lost.sequence) });
@@ -411,11 +412,9 @@ class WorkPage {
     const { content, differences } = await this.supply.compare(view.work, isLeft);
     if (!content || isLeft()) return false;
     const isShown = view === this.view;
-    if (content.is_submitted || !differences) {
-      if (isShown && content.is_submitted) this.#showSubmitted(content);
-      else if (isShown) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
-      return false;
-    }
+    if (isShown && content.is_submitted) this.#showSubmitted(content);
+    else if (isShown && !differences) location.replace(`?assignment=${content.assignment}`); // a correction was begun elsewhere
+    if (content.is_submitted || !differences) return false;
     for (const each of differences.ratings) this.#showLost(view, each);
     for (const each of differences.texts) showReplacedText(each, { number: view.numberOf(each.step), assignment: content.assignment });
     if (isShown) {
@@ -423,6 +422,10 @@ class WorkPage {
       this.paint();
     }
     return true;
+  }
+
+  #syncIfShown(assignment) {
+    return this.work?.trace.assignment === assignment && this.#sync();
   }
 
   // Another tab or device has submitted this trace.
@@ -448,11 +451,11 @@ class WorkPage {
     if (view === this.view) this.paint();
   }
 
-  // Nothing is submitted, skipped or given up that the annotator did not mean: the trace comes back, with the reason.
+  // The server refused an ending: the trace comes back with the reason, so that the annotator can decide again.
   async #handleRefusal({ assignment, error, items }) {
     const ending = items.find((item) => item.verb);
-    if (!ending) return showNotice(error.message, "refused", assignment);
-    await this.#arriving?.catch(() => {}); // else the next trace would replace the one that comes back
+    if (!ending) return showNotice(error.message, "refused", assignment) && this.#syncIfShown(assignment);
+    await this.#arriving?.catch(() => {});
     const view = this.#left.get(assignment);
     this.#left.delete(assignment);
     this.supply.unmarkLeft(assignment, ending.body.revision);
@@ -461,8 +464,8 @@ class WorkPage {
     else if (ending.verb === "skip") config.skips_left += 1;
     if (this.view === view) this.#isLeaving = false;
     if (error.answer.code === "already_submitted") {
-      const note = { assignment, url: urlOf(assignment, "submitted_one"), edit: () => this.editSubmission(assignment) };
-      return this.view === view ? this.#sync() : showSubmitted(error.message, note);
+      if (this.view === view) await this.#sync();
+      return (this.#isSubmittedElsewhere && this.view === view) || showSubmitted(error.message, { assignment, url: urlOf(assignment, "submitted_one"), edit: () => this.editSubmission(assignment) });
     }
     const isCurrent = view ? await this.#sync(view, () => view === this.view && !this.isOpen()) : false;
     const isSame = isCurrent && view.work.snapshot() === view.work.confirmed;
@@ -479,15 +482,11 @@ class WorkPage {
   }
 
   #bringBack(assignment, view, message) {
-    const isElsewhere = view !== this.view;
     const notice = showNotice(message, "refused", assignment);
     if (!view) linkNotice(notice, `?assignment=${assignment}`);
-    else if (!isElsewhere) this.paint();
-    else if (this.#hasChanged && this.work) this.#waiting.push(view);
-    else {
-      this.#showInstead(view);
-      this.#sync();
-    }
+    else if (view === this.view) this.paint();
+    else if (this.work && (this.#hasChanged || isPromptOpen())) this.#waiting.push(view);
+    else this.#showInstead(view).then(() => this.#sync());
   }
 }
 
@@ -497,4 +496,4 @@ addEventListener("pageshow", (event) => event.persisted && location.reload());
 const page = new WorkPage(store);
 warnBeforeUnload(page.outbox, store);
 bindActions(page, config.keys, config.shortcuts);
-await page.start(readJson("first-trace"));
+page.start(readJson("first-trace")).then(loadAhead);

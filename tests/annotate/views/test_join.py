@@ -1,6 +1,9 @@
 """The invitation page."""
 
+from typing import Any
+
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -9,15 +12,15 @@ from accounts.models import User
 from people import invitations, members
 from people.models import Invitation, Role
 from tests import factories
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 TOLD = {"username": "ines", "password": "seven green ladders", "name": "Ines", "email": "ines@example.org"}
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 @pytest.fixture
@@ -45,6 +48,7 @@ def test_join_marks_the_invalid_field(wrong: dict[str, str], client: Client, cas
     response = client.post(address, {**TOLD, **wrong})
     assert response.status_code == 422
     assert 'aria-invalid="true"' in response.content.decode()
+    assert f'href="#id_{next(iter(wrong))}"' in response.content.decode().partition("data-errors")[2]
     assert (User.objects.count(), Invitation.objects.get().uses) == (before, 0)
 
 
@@ -67,3 +71,12 @@ def test_opening_an_invitation_does_not_use_it_up(client: Client, cast: Personas
         assert client.get(address).status_code == 200
     assert Invitation.objects.get().uses == 0
     assert factories.make_user().memberships.count() == 0
+
+
+def test_join_tells_a_stranger_of_few_names_that_are_taken(client: Client, address: str, settings: Any) -> None:
+    """Otherwise a link would tell which people have accounts."""
+    settings.RATE_LIMIT_FACTOR = 1
+    cache.clear()
+    statuses = [client.post(address, {**TOLD, "username": "owner"}).status_code for _ in range(12)]
+    cache.clear()
+    assert statuses == [422] * 10 + [429] * 2

@@ -1,5 +1,7 @@
 """Keyboard shortcuts of a user."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -69,4 +71,6 @@ def test_default_key_of_a_new_action_gives_way_to_the_users_choice() -> None:
 def test_error_is_at_the_key_that_was_changed(browser: Client) -> None:
     response = browser.post(URL, {**keys.DEFAULTS, "negative": keys.DEFAULTS["undo"]})
     assert list(response.context["form"].errors) == ["negative"]
-    assert response.content.decode().count("autofocus") == 1
+    page = response.content.decode()
+    assert page.count("autofocus") == 1
+    assert re.findall(r'<a href="#(id_\w+)"', page.partition("data-errors")[2]) == ["id_negative"]

@@ -1,6 +1,7 @@
 """The onboarding pages."""
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,10 +16,11 @@ from labeling.models import Assignment, Consent, GuidelineAcknowledgment, Projec
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from people import invitations, members
-from people.models import Role, WorkerId
+from people.models import Membership, Role, WorkerId
 from tests import factories
+from tests.factories import NOW
 from tests.labeling import onboarding_project
-from tests.people.personas import make_personas
+from tests.people.personas import LoggedInPersonas
 
 pytestmark = pytest.mark.django_db
 
@@ -153,9 +155,53 @@ def test_query_count_does_not_depend_on_the_set_size(
         page(client, "lesson", assignment.pk)
 
 
-def test_completion_code_needs_a_submission(client: Client, rater: Rater) -> None:
-    Project.objects.update(completion_code="C1X9", screened_out_code="OUT7")
-    assert "C1X9" not in page(client, "done")
+def read_outcome(text: str) -> str:
+    found = re.search(r'data-outcome="(\w+)"', text)
+    return found[1] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("finish_reasons", "changes", "outcome"),
+    [
+        ([], {}, ""),
+        (["solution"], {}, ""),
+        (["give_up", "give_up", "give_up"], {}, ""),
+        (["solution", "give_up"], {}, ""),
+        (["solution", "found_error"], {}, "completion"),
+        (["solution", "found_error"], {"paused_at": NOW, "is_paused_by_check": True}, "completion"),
+        (["solution"], {"paused_at": NOW, "is_paused_by_check": True}, "failed_checks"),
+        (["solution"], {"paused_at": NOW}, ""),
+        (["solution", "solution"], {"stage": "failed"}, "screened_out"),
+    ],
+)
+def test_completion_code_by_outcome(
+    finish_reasons: list[str], changes: dict[str, Any], outcome: str, client: Client, rater: Rater, project: Project
+) -> None:
+    codes = {"completion_code": "C1", "screened_out_code": "OUT7", "failed_checks_code": "BAD3", "no_consent_code": "N"}
+    Project.objects.update(completion_traces=2, **codes)
+    for reason in finish_reasons:
+        factories.make_submitted(rater, factories.make_trace(project), finish_reason=reason)
+    Rater.objects.filter(pk=rater.pk).update(**changes)
+    assert read_outcome(page(client, "done")) == outcome
+
+
+def test_who_declines_consent_leaves_with_a_code(client: Client, rater: Rater) -> None:
+    Project.objects.update(no_consent_code="NO1")
+    response = client.post(reverse("annotate:decline_consent", args=["circles"]))
+    assert read_outcome(response.content.decode()) == "no_consent"
+    assert "NO1" in response.content.decode()
+    assert not Membership.objects.filter(user=rater.user, left_at=None).exists()
+    assert client.post(reverse("annotate:decline_consent", args=["circles"])).status_code == 404
+
+
+def test_who_agreed_before_leaves_without_a_code(client: Client, rater: Rater) -> None:
+    Project.objects.update(no_consent_code="NO1")
+    walk_in(rater)
+    assert client.post(reverse("annotate:decline_consent", args=["circles"])).status_code == 302
+
+
+def test_completion_page_is_linked_from_a_closed_project(client: Client, rater: Rater) -> None:
+    Project.objects.update(completion_code="C1X9")
     onboarding.admit_rater(rater_id=rater.pk, by=None, now=timezone.now())
     walk_in(rater)
     assert "C1X9" not in page(client, "done")
@@ -165,15 +211,13 @@ def test_completion_code_needs_a_submission(client: Client, rater: Rater) -> Non
     assert link not in client.get("/").content.decode()
     Project.objects.update(state="closed")
     assert link in client.get("/").content.decode()
-    Rater.objects.update(stage="failed")
-    data = page(client, "done")
-    assert "OUT7" in data
-    assert "C1X9" not in data
 
 
 @pytest.mark.parametrize("query", ["PROLIFIC_PID=%3Cscript%3E", "PROLIFIC_PID=a&PROLIFIC_PID=b", "PROLIFIC_PID=%00"])
-def test_hostile_worker_id_is_refused_and_creates_nothing(query: str, client: Client) -> None:
-    cast = make_personas()
+def test_hostile_worker_id_is_refused_and_creates_nothing(
+    query: str, client: Client, personas: LoggedInPersonas
+) -> None:
+    cast = personas.cast
     Project.objects.filter(pk=cast.project.pk).update(takes_worker_ids=True)
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
@@ -187,8 +231,8 @@ def test_hostile_worker_id_is_refused_and_creates_nothing(query: str, client: Cl
     assert User.objects.count() == before
 
 
-def test_worker_id_is_ignored_if_the_project_does_not_use_them(client: Client) -> None:
-    cast = make_personas()
+def test_worker_id_is_ignored_if_the_project_does_not_use_them(client: Client, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     _, token = invitations.create_invitation(
         project=cast.project, role=Role.ANNOTATOR, by=cast.lead, now=timezone.now()
     )

@@ -9,14 +9,14 @@ from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from people.models import MemberMessage
 from tests import factories, url_arguments
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def cast(client: Client) -> Personas:
-    cast = make_personas()
+def cast(client: Client, personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     client.force_login(cast.annotator)
     return cast
 

@@ -2,11 +2,13 @@
 // Loaded after the page is ready, because the first rating needs none of it.
 
 import { showLeaseEnd } from "../messages.js";
+import { parsePage } from "../html.js";
 import { clockTime, config, getString, urlOf } from "../page_config.js";
 import { post } from "../network.js";
 
 const TICK_MS = 5000;
 const NEWS_EVERY_MS = 60_000;
+const FIGURES_EVERY_MS = 5 * 60_000; // the figures of today, unless they are opened
 const PAUSE_MS = 5 * 60_000; // so long without activity is a break
 const LATER_MS = 10 * 60_000;
 const WARN_MS = 5 * 60_000; // before the end of the lease
@@ -19,7 +21,7 @@ function hideReminder(kind) {
   if (!kind || reminder.dataset.kind === kind) reminder.hidden = true;
 }
 
-// One at a time; what is about the trace comes before the break.
+// One at a time; notices about the trace come before the break.
 function showReminder(kind, text, { act, onAct, onClose = () => {} }) {
   if (!reminder.hidden && (reminder.dataset.kind === kind || reminder.dataset.kind === "lease")) return;
   reminder.dataset.kind = kind;
@@ -96,10 +98,18 @@ async function keepTrace(page, assignment) {
 
 // --- figures and news -------------------------------------------------------------------------------------------
 
+let figuresAt = -Infinity;
+
+function refreshFiguresIfDue() {
+  if (performance.now() - figuresAt < FIGURES_EVERY_MS) return;
+  figuresAt = performance.now();
+  refreshFigures();
+}
+
 async function refreshFigures() {
   const answer = await fetch(config.urls.day, { credentials: "same-origin", redirect: "error" }).catch(() => null);
   if (!answer?.ok) return; // with the next trace
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = parsePage(await answer.text());
   for (const id of ["day-figures", "day-facts"]) document.getElementById(id).replaceWith(fresh.getElementById(id));
 }
 
@@ -126,7 +136,8 @@ export function startDay(page) {
       .catch(() => page.dock.showToast(getString("offline")));
     document.getElementById("day").hidePopover();
   });
-  page.outbox.addEventListener("answer", ({ detail }) => detail.verb !== "record" && refreshFigures());
+  page.outbox.addEventListener("answer", ({ detail }) => detail.verb !== "record" && refreshFiguresIfDue());
+  document.getElementById("day").addEventListener("beforetoggle", (event) => event.newState === "open" && refreshFigures());
   new MutationObserver(() => refreshQuestions(page)).observe(document.documentElement, { attributeFilter: ["data-ready"] });
   refreshFigures();
   refreshQuestions(page);
@@ -137,7 +148,9 @@ export function startDay(page) {
     watchLease(page);
     if (Date.now() - newsAt < NEWS_EVERY_MS || document.visibilityState === "hidden") return;
     newsAt = Date.now();
-    await page.messages.refresh();
+    // While traces are rated, the server's answers say whether there is news.
+    if (page.messages.isTold(NEWS_EVERY_MS)) await page.messages.refreshIfNews();
+    else await page.messages.refresh();
     await refreshQuestions(page);
   }, TICK_MS);
 }

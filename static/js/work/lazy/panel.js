@@ -1,7 +1,8 @@
-// The panel beside the trace: rules and guideline, or the conversation with the leads. Loaded on first use.
-// On a narrow screen it covers the trace, and the keys of the trace rest.
+// The panel beside the trace: rules and guideline, or the conversation with the leads. Loaded on first use. On a narrow
+// screen it covers the trace, and the keys for the trace do nothing.
 
 import { config, getString, urlOf } from "../page_config.js";
+import { parsePage } from "../html.js";
 import { loadMath, typeset } from "../nodes.js";
 
 const panel = document.getElementById("panel");
@@ -10,21 +11,11 @@ const button = document.querySelector("[data-act=guide]");
 const covered = document.querySelectorAll(".work__main, .dock");
 const narrow = matchMedia("(max-width: 68rem)");
 const drafts = "stepmark-question";
-let styled = null;
 let opener = null;
-
-export function loadStyles() {
-  styled ??= new Promise((resolve) => {
-    const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: config.panel_css });
-    sheet.onload = sheet.onerror = resolve;
-    document.head.append(sheet);
-  });
-  return styled;
-}
 
 export const fetchHtml = (url, options = {}) =>
   fetch(url, { credentials: "same-origin", headers: { Accept: "text/html" }, ...options })
-    .then(async (answer) => (answer.ok || answer.status === 422) && new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-panel]"))
+    .then(async (answer) => (answer.ok || answer.status === 422) && parsePage(await answer.text()).querySelector("[data-panel]"))
     .catch(() => null);
 
 export const shownPanel = () => (panel.hidden ? null : panel.dataset.shown);
@@ -46,7 +37,7 @@ export function closePanel() {
 
 // Show the content of a URL. `name` is also the name of the title's text.
 async function openPanel(name, url) {
-  const [content] = await Promise.all([fetchHtml(url), loadStyles()]);
+  const content = await fetchHtml(url);
   if (!content && panel.dataset.shown !== name) return false;
   if (content) body.replaceChildren(content);
   if (panel.hidden) opener = document.activeElement;
@@ -112,7 +103,7 @@ async function sendForm(page, form) {
 export async function loadQuestions(page) {
   if (!page.work) return;
   const { assignment } = page.work.trace;
-  const [fresh] = await Promise.all([fetchHtml(urlOf(assignment, "questions")), loadStyles()]);
+  const fresh = await fetchHtml(urlOf(assignment, "questions"));
   if (!fresh || page.work?.trace.assignment !== assignment) return;
   if (shownPanel() === "questions") {
     const isOther = body.querySelector("[data-panel]").dataset.assignment !== String(assignment);

@@ -1,0 +1,33 @@
+// Load what a trace does not need at first.
+
+import { loadMath } from "./nodes.js";
+import { config, getString } from "./page_config.js";
+
+const WAIT_MS = 20_000;
+const RETRY_MS = 60_000;
+
+// The working day: at once if the annotator waits for an answer to a question, otherwise when the page is quiet.
+export function loadLater(page) {
+  const load = () =>
+    import("./lazy/day.js").then(
+      ({ startDay }) => startDay(page),
+      () => setTimeout(load, RETRY_MS), // no network
+    );
+  setTimeout(load, document.getElementById("unread").dataset.asked ? 0 : WAIT_MS);
+}
+
+// Load what keys and texts need later, as long as there is a network. What the first trace needs comes first.
+export async function loadAhead() {
+  await loadMath(config.katex);
+  await Promise.allSettled([import("./reader.js"), import("./folds.js"), import("./markdown.js"), import("./lazy/panel.js")]);
+}
+
+// A panel beside the trace.
+export const withPanel = (page, act) =>
+  import("./lazy/panel.js").then(
+    (panel) => {
+      panel.bindPanel(page);
+      return act(panel);
+    },
+    () => page.dock.showToast(getString("panel_offline")),
+  );
