@@ -1,13 +1,15 @@
-# The image of every process of the scaled setting: web, worker, beat and the migration step differ by their command.
+# One image for all processes: web, worker, beat and the migration step differ only by their command.
 FROM python:3.11-slim-trixie AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
 RUN pip install --no-cache-dir --disable-pip-version-check uv==0.13.8
 WORKDIR /srv/stepmark
-# The packages first: they change seldom, and this layer is kept until they do.
-COPY requirements.txt ./
-RUN uv venv /srv/venv && uv pip install --python /srv/venv/bin/python --no-cache --no-deps --require-hashes -r requirements.txt
+# Install the packages first: they rarely change, so this layer stays in the cache.
+# requirements-stores.txt also has the packages for object stores and the Hugging Face hub.
+ARG REQUIREMENTS=requirements.txt
+COPY requirements.txt requirements-stores.txt ./
+RUN uv venv /srv/venv && uv pip install --python /srv/venv/bin/python --no-cache --no-deps --require-hashes -r "${REQUIREMENTS}"
 COPY . .
-# Static files get their hashed names here; neither the key nor the folder outlives this line.
+# Give static files their hashed names. The key and the data folder exist for this line only.
 RUN SECRET_KEY=for-this-line-alone STEPMARK_DATA=/tmp/build /srv/venv/bin/python manage.py collectstatic --no-input \
     && python -m compileall -q .
 

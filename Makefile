@@ -1,5 +1,5 @@
-# The same recipes for people, hooks and the build: nothing here is done otherwise elsewhere.
-.PHONY: run test lint lock secrets pictures
+# Recipes for people, hooks and builds. Each task has only this one recipe.
+.PHONY: run test lint lock sbom audit secrets pictures
 
 run:
 	./run
@@ -7,23 +7,33 @@ run:
 test:
 	./test
 
-# The quick part of ./test, and what can be put right by itself.
+# The quick part of ./test. It fixes what ruff can fix.
 lint:
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 	.venv/bin/mypy .
 	.venv/bin/lint-imports
 
-# Both lists anew from pyproject.toml, every package with all its published hashes. The development list is held to the
-# runtime's pins. A pin stays while it satisfies the table: delete a list to upgrade everything in it. Needs uv.
+# Write the requirements files from pyproject.toml, with all published hashes of each package. They have the same pins. A pin stays as long as it satisfies pyproject.toml: delete a file to upgrade all of
+# its packages. Needs uv.
 compile = uv pip compile pyproject.toml --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 lock:
 	$(compile) --output-file requirements.txt
-	$(compile) --all-extras --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	$(compile) --extra s3 --extra hf --constraint requirements.txt --output-file requirements-stores.txt
+	$(compile) --all-extras --group dev --constraint requirements-stores.txt --output-file requirements-dev.txt
 
-# The three files that docker-compose.yml reads; what is there already stays. The folder keeps others out: the files
-# themselves must be readable for the user inside the containers.
+# Write the bill of materials of the locked packages and the vendored scripts (CycloneDX).
+sbom:
+	@mkdir -p build
+	.venv/bin/python -m dependencies.sbom --output build/sbom.json
+
+# Compare the locked packages with advisories: `make audit ADVISORIES=folder`. See docs/security.md.
+audit:
+	.venv/bin/python -m dependencies.audit $(ADVISORIES)
+
+# Create the three files that docker-compose.yml reads, unless they exist. Only the owner can enter the folder, because
+# the user inside the containers must be able to read the files.
 secrets:
 	@umask 022 && mkdir -p -m 700 secrets && cd secrets && \
 	for name in secret_key database_password; do \
@@ -31,6 +41,6 @@ secrets:
 	done && \
 	test -s database_url || printf 'postgresql://stepmark:%s@database:5432/stepmark' "$$(cat database_password)" >database_url
 
-# The pictures of README and guides, from the demo. Needs Chromium.
+# Take the pictures of the README and the guides from the demo. Needs Chromium.
 pictures:
 	.venv/bin/python -m pytest -q -p playwright -m "journey or not journey" tests/journeys/screenshots.py

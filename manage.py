@@ -11,6 +11,7 @@ from typing import Any
 
 # Commands that read and write files only, or nothing.
 WITHOUT_DATABASE = {"agreement", "check", "collectstatic", "consensus", "evaluate_prm", "help", "version"}
+EXIT_BROKEN_PIPE = 141  # the exit code shells use when the reader closed the pipe
 
 
 def take_data_folder(arguments: list[str]) -> list[str]:
@@ -52,6 +53,19 @@ def explain_empty_database(error: Exception) -> None:
 
 
 @contextmanager
+def closed_pipe_allowed() -> Iterator[None]:
+    """End the command quietly if the reader of its output is gone (`| head`)."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes its buffer once more at exit, and would print another error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_BROKEN_PIPE)
+
+
+@contextmanager
 def database_for(arguments: list[str]) -> Iterator[None]:
     """Start the embedded database for the duration of a command, unless the command needs none or it is running."""
     from django.conf import settings
@@ -90,7 +104,7 @@ def main() -> None:
 
     describe_data_folder()
     try:
-        with database_for(arguments):
+        with database_for(arguments), closed_pipe_allowed():
             try:
                 execute_from_command_line(arguments)
             except DatabaseError as error:

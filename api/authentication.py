@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from accounts import rate_limits, tokens
 from accounts.models import ApiToken, User
+from accounts.security_log import log_account_event
 
 SCHEME = "Bearer"
 
@@ -23,6 +24,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         token = tokens.find_api_token(secret=secret.strip(), now=timezone.now())
         if token is None:
             limit_requests({"api_failed": 1}, address=rate_limits.client_address(request._request))
+            log_account_event(what="token_refused", user=None, by=None, now=timezone.now())
             raise exceptions.AuthenticationFailed(_("Invalid token: it is unknown, revoked or expired."))
         return token.user, token
 
@@ -71,5 +73,7 @@ class HasScope(permissions.BasePermission):
         if scope is None:
             raise exceptions.MethodNotAllowed(request.method or "")
         if scope not in request.auth.scopes:
-            raise exceptions.PermissionDenied(_("This token lacks the scope “%(scope)s”.") % {"scope": scope.value})
+            raise exceptions.PermissionDenied(
+                _("This token lacks the scope “%(scope)s”. Create a token with this scope.") % {"scope": scope.value}
+            )
         return True

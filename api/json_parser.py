@@ -17,7 +17,7 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # the JSON escape, but not an es
 
 class BodyTooLarge(APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_detail = gettext_lazy("The request body is too large. Send less at a time.")
+    default_detail = gettext_lazy("The request body is too large. Split it into smaller requests.")
 
 
 class StrictJSONParser(BaseParser):

@@ -10,20 +10,22 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from rawsql.statement_limits import is_statement_timeout
+
 _PROBLEM_SCHEMA = {
     "type": "object",
     "description": "Why a request was refused (RFC 9457).",
     "properties": {
         "type": {"type": "string"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "What happened, for people."},
+        "detail": {"type": "string", "description": "What happened and what to do, for a person to read."},
         "errors": {"description": "Validation errors by field."},
     },
     "required": ["type", "status", "detail"],
 }
 _STATUS_DESCRIPTIONS = {
     "401": "The token is missing or invalid.",
-    "403": "The token lacks the scope, or its user the role.",
+    "403": "The token lacks the required scope, or its user lacks the required role.",
     "404": "Not found, or not visible to the token's user.",
     "429": "Too many requests; `Retry-After` gives the seconds to wait.",
     "default": "The request was refused; see `status` and `detail`.",
@@ -39,6 +41,11 @@ class ApiProblem(APIException):
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:
+    if is_statement_timeout(exc):
+        exc = ApiProblem(
+            _("The database took too long, so this request changed nothing. Try again later."),
+            status_code=status.HTTP_503_SERVICE_UNAVAILABLE,
+        )
     response = exception_handler(exc, context)
     if response is None:
         return None

@@ -33,7 +33,7 @@ def iter_chunks(request: Request) -> Iterator[bytes]:
         while piece := stream.read(CHUNK_BYTES):
             yield piece
     except OSError as error:
-        message = _("The request body was cut off. Send it again.")
+        message = _("The request body is incomplete. Send it again.")
         raise ApiProblem(message, status_code=status.HTTP_400_BAD_REQUEST) from error
 
 

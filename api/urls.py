@@ -4,7 +4,8 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, prms, projects, security, snapshots, steering_orders, traces
+from api.views import imports, judges, prms, projects, security, snapshots, steering_orders, traces
+from api.views.unknown_addresses import UnknownAddressView
 
 app_name = "api"
 # The version is fixed: a version from the query would become part of a response header.
@@ -30,6 +31,13 @@ urlpatterns = [
     path("projects/<slug:slug>/imports", imports.ImportListView.as_view(), name="imports"),
     path("projects/<slug:slug>/imports/<int:job>", imports.ImportDetailView.as_view(), name="import"),
     path("projects/<slug:slug>/imports/<int:job>/bad-lines", imports.BadLinesView.as_view(), name="bad_lines"),
+    path("projects/<slug:slug>/judges", judges.JudgeListView.as_view(), name="judges"),
+    path("projects/<slug:slug>/judges/<int:judge>/runs", judges.JudgeRunListView.as_view(), name="judge_runs"),
+    path("projects/<slug:slug>/judge-runs/<int:run>", judges.JudgeRunDetailView.as_view(), name="judge_run"),
+    path(
+        "projects/<slug:slug>/judge-runs/<int:run>/resume", judges.ResumeJudgeRunView.as_view(), name="resume_judge_run"
+    ),
+    path("projects/<slug:slug>/machine-budget", judges.MachineBudgetView.as_view(), name="machine_budget"),
     path("projects/<slug:slug>/snapshots", snapshots.SnapshotListView.as_view(), name="snapshots"),
     path("projects/<slug:slug>/snapshots/<slug:name>", snapshots.SnapshotDetailView.as_view(), name="snapshot"),
     path(
@@ -37,4 +45,5 @@ urlpatterns = [
         snapshots.SnapshotFileView.as_view(),
         name="file",
     ),
+    path("<path:rest>", UnknownAddressView.as_view(), name="unknown_address"),
 ]

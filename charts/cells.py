@@ -7,9 +7,9 @@ from charts.number_format import format_interval, format_share
 from charts.svg import AxisScale, Drawing, Svg
 
 WIDTH = 96.0
-FOREST_WIDTH = 288.0
-FOREST_ROW_HEIGHT = 30.0  # height of a row in the table beside it
-MAX_FOREST_TICKS = 12  # with more tenths, only every second one is labeled
+FOREST_WIDTH = 240.0
+FOREST_ROW_HEIGHT = 40.0  # height of a row in the table beside it
+MAX_FOREST_TICKS = 10  # with more tenths, only every second one is labeled
 _SHADES = 7
 
 

@@ -108,10 +108,6 @@ def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: boo
     return DemoProjects(lead, annotator, engineer, projects)
 
 
-def demo_exists() -> bool:
-    return Project.objects.filter(slug__in=[plan.slug for plan in PLANS]).exists()
-
-
 def _ensure_person(username: str, name: str, now: dt.datetime) -> User:
     """Return the demo user. They have no password and log in with a link that the operator creates."""
     return User.objects.filter(username=username).first() or users.create_user(username=username, name=name, now=now)

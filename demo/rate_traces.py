@@ -1,5 +1,5 @@
 """Let simulated raters label the demo for some weeks with the same calls as people: claim, rate, submit. Consensus,
-further labels and statistics follow, as on a running platform."""
+additional labels and statistics follow, as on a running platform."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.project import Protocol
 from labeling.projects import lifecycle
-from labeling.quality import project_stats, rater_model, resolve, settlements
+from labeling.quality import new_submissions, project_stats, rater_model, resolve, settlements
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.resolve import resolve_traces
 from people import members
@@ -141,6 +141,7 @@ def _run_nightly_jobs(project: Project, now: dt.datetime) -> None:
 
 def _run_daily_jobs(project: Project, at: dt.datetime, *, with_figures: bool) -> None:
     """Run the background work of one day."""
+    new_submissions.process_new_submissions(now=at, limit=1_000_000)
     for project_id, traces in resolve.find_due_traces(now=at):
         if project_id == project.pk:
             resolve_traces(project_id=project_id, trace_ids=traces, now=at)

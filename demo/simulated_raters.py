@@ -52,7 +52,8 @@ class SimulatedRating:
 def simulate_ratings(
     trace: GeneratedTrace, rater: SimulatedRater, dice: random.Random, *, to_the_end: bool
 ) -> list[SimulatedRating]:
-    """Return the ratings up to the first error the rater sees and those of its alternatives, or to the end."""
+    """Return the ratings up to the first error that the rater sees, with the ratings of its alternatives; without one,
+    up to the end."""
     ratings: list[SimulatedRating] = []
     for position, step in enumerate(trace.steps):
         if not step.is_rateable:

@@ -43,7 +43,7 @@ LICENCES = (
     "bsd-3-clause",
 )
 PROTOCOL_NOTES = {
-    "first_error": "Raters labeled each trace up to its first error, and rated alternatives to that step.",
+    "first_error": "Raters labeled each trace up to its first error and rated alternatives to that step.",
     "every_step": "Raters labeled every step.",
     "live": "Raters labeled alternatives that were generated during annotation.",
 }
@@ -58,10 +58,10 @@ FINISH_REASONS = {
 AGREEMENT_LABELS = {
     "exact": "First error, exact",
     "within_one": "First error, within one step",
-    "has_error_kappa": "Has an error, kappa",
+    "has_error_kappa": "Any error, kappa",
     "alpha_nominal": "Alpha, nominal",
     "alpha_ordinal": "Alpha, ordinal",
-    "gwet_ac1": "Gwet AC1",
+    "gwet_ac1": "Gwet’s AC1",
     "pairwise_agreement": "Pairwise agreement",
 }
 _MAX_ERROR_STEPS = 15
@@ -200,7 +200,8 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
         f"- Raters: {_format_counts(facts['rater_kinds'], 'unknown', RATER_KINDS)};"
         f" background: {_stated(snapshot, 'raters')}",
         f"- Pay: {pay}{_stated(snapshot, 'pay')}",
-        f"- Labels per trace: {process['overlap']}, up to {process['overlap_limit']} where raters disagree",
+        f"- Labels per trace, by the settings when the snapshot was ordered: {process['overlap']},"
+        f" up to {process['overlap_limit']} where raters disagree",
         f"- Training: {f'{n_training:,} traces with explained answers' if n_training else 'none on the platform'}",
         f"- Screening: {screening}",
         f"- Hidden gold: {process['hidden_gold']:,} traces with known answers among the regular work",
@@ -216,7 +217,7 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
         f"- PRMs that selected traces: {_format_counts(facts['choosing_prms'], 'none')}",
         f"- PRM of the step scores in the long table: {_escape_text(snapshot.plan.get('prm_label', '')) or 'none'}",
         f"- Segmented into steps by: {_format_counts(facts['segmenters'], 'the source file')}",
-        "- Probabilities: `p_…` and `posterior_…` are based on people who saw no scores. Columns named `assisted_…`"
+        "- Probabilities: `p_…` and `posterior_…` are based on people who saw no PRM scores. Columns named `assisted_…`"
         f" include machines and people who saw scores, who made {n_assisted:,} of these submissions.",
     ]
     if facts["rater_kinds"].get("imported"):
@@ -224,12 +225,13 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
         stated = "as in their files, by choice of the lead" if has_names else "pseudonyms made for this project"
         lines.append(f"- Names of imported labelers: {stated}")
     lines += [
-        f"- **PRM {_escape_text(each['prm'])} became current by a person's decision on {each['at'][:10]}** although it"
+        f"- **PRM {_escape_text(each['prm'])} was promoted by a person on {each['at'][:10]}** although it"
         f" was {' and '.join(each['concerns'])}. Reason: {_escape_cell(each['reason'])}"
         for each in facts["overridden_gates"]
     ]
     if any(facts["machines"]):
         lines.append(f"- Machine raters: {_format_counts(facts['machines'], 'not a machine')}")
+    lines += [f"- Judge {_escape_text(_format_judge(judge))}" for judge in facts["judges"]]
     return lines
 
 
@@ -245,7 +247,10 @@ def _quality_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterato
 
 def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[CardFigure]) -> Iterator[str]:
     if not agreement:
-        yield "Agreement was not measured: no trace has two scheduled, blind submissions made here in this snapshot."
+        yield (
+            "Agreement was not measured: no trace in this snapshot has two scheduled, blind submissions made in"
+            " Stepmark."
+        )
         return
     yield from _chart_lines(figures, "agreement.svg", "domains.svg")
     yield from _estimate_lines(agreement)
@@ -254,9 +259,9 @@ def _agreement_lines(agreement: Mapping[str, Any] | None, figures: Sequence[Card
     )
     yield ""
     yield (
-        f"Measured on the {agreement['n_traces']:,} traces {population} that have both of their first two scheduled"
-        " submissions, blind and as first submitted. Step statistics cover the steps of traces, not the alternatives to"
-        " them. The intervals are jackknife estimates, clustered by problem."
+        f"Measured on the {agreement['n_traces']:,} traces {population} whose first two scheduled submissions are both"
+        " present, blind and as first submitted. Step statistics cover the traces' own steps, not the alternatives."
+        " The intervals are jackknife estimates, clustered by problem."
     )
 
 
@@ -267,9 +272,9 @@ def _imported_agreement_lines(agreement: Mapping[str, Any] | None) -> Iterator[s
     yield from _estimate_lines(agreement)
     yield ""
     yield (
-        f"Measured on the {agreement['n_traces']:,} traces of this snapshot with labels of at least two of"
-        f" {agreement['n_raters']:,} people whose labels came from files. How they worked is not known here, so these"
-        " figures are apart from those above. Machines, gold and screening are left out."
+        f"Measured on the {agreement['n_traces']:,} traces of this snapshot that have labels from at least two of the"
+        f" {agreement['n_raters']:,} people whose labels came from files. Stepmark does not know how these people"
+        " worked, so their figures are separate from those above. Machines, gold and screening are left out."
     )
 
 
@@ -296,7 +301,7 @@ def _format_estimate(estimate: Mapping[str, Any]) -> tuple[str, str]:
 
 def _sampling_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterator[str]:
     plan = snapshot.plan
-    yield from ("| sampling source | rows | probability of the draw |", "|---|---|---|")
+    yield from ("| sampling source | rows | probability of being drawn |", "|---|---|---|")
     for source in snapshot.figures["facts"]["arms"]:
         draws = "not drawn" if source["low"] is None else f"{source['low']:.3g} to {source['high']:.3g}"
         yield f"| {source['arm'] or 'not recorded'} | {source['n']:,} | {draws} |"
@@ -304,7 +309,7 @@ def _sampling_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterat
     yield from _chart_lines(figures, "selection.svg")
     if plan.get("n_weighted"):
         yield (
-            "Rows of drawn traces have the probability `q` of the draw and a weight of 1 / (q × remaining traces),"
+            "Rows of drawn traces have the probability `q` of being drawn and a weight of 1 / (q × remaining traces),"
             f" capped at 10 and normalized to average 1. The effective sample size of the {plan['n_weighted']:,} draws"
             f" is {plan['effective_sample_size']:,.0f}. Use the weights for every estimate that includes actively"
             " selected traces, and do not evaluate on these traces without weights."
@@ -324,8 +329,12 @@ def _exclusion_lines(snapshot: Snapshot) -> Iterator[str]:
         yield from (f"| {EXCLUSION_LABELS[reason]} | {left_out.get(reason, 0):,} |" for reason in reasons)
     else:
         yield "None. An archive includes every submission, including those of held-out, gold, and screening traces."
+    if order.filters.labelers is not None:
+        yield from ("", f"**Only labels of {len(order.filters.labelers):,} chosen raters are included.**")
+    if order.filters.without_labelers:
+        yield from ("", f"**Labels of {len(order.filters.without_labelers):,} chosen raters are left out.**")
     if order.filters.set_aside != "out":
-        yield from ("", "**Labels that a lead set aside are included**, because the order asked for them.")
+        yield from ("", "**Labels that a lead set aside are included**, as requested for this snapshot.")
     if listed := sorted(snapshot.plan.get("benchmarks", {}).items()):
         yield from ("", "Problems of this project on benchmark lists:", "")
         yield from (f"- {_escape_cell(name)}: {n:,}" for name, n in listed)
@@ -368,7 +377,7 @@ def _limitation_lines(snapshot: Snapshot) -> list[str]:
     lines = [
         f"- Known failures: {_stated(snapshot, 'known_failures')}",
         f"- Domains: {domains}. Not covered: {_stated(snapshot, 'domains_not_covered')}",
-        "- Steps after the first error have no label, even if some raters went on and rated them.",
+        "- Steps after the first error have no label, even if some raters continued and rated them.",
         f"- License of the labels: {_stated(snapshot, 'licence')}. Sources:",
     ]
     for source in snapshot.figures["facts"]["sources"]:
@@ -389,7 +398,7 @@ def _file_lines(files: Sequence[WrittenFile]) -> Iterator[str]:
 
 
 def _chart_lines(figures: Sequence[CardFigure], *names: str) -> Iterator[str]:
-    """Show those of the charts that have data."""
+    """Show the charts that have data."""
     for figure in figures:
         if figure.file_name in names:
             yield from (f"![{figure.caption}]({figure.file_name})", "")
@@ -486,3 +495,11 @@ def _source_bars(sources: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) 
 def _build_interval(label: str, estimate: Mapping[str, Any]) -> ShareInterval:
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     return ShareInterval(label, " ".join(_format_estimate(estimate)), value, low, high)
+
+
+def _format_judge(judge: dict[str, Any]) -> str:
+    """Describe a judge in one line."""
+    return (
+        "{name} {version}: {model} by {family}, prompt version {prompt_version} ({prompt_digest:.12}), {n_votes} votes"
+        " at temperature {temperature:g}; {n_traces:,} traces, {tokens:,} tokens, {cost}".format(**judge)
+    )

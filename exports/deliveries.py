@@ -50,7 +50,7 @@ class ObjectStore:
         try:
             from obstore import store as stores
         except ImportError as error:
-            raise DeliveryFailed("Object stores need extra packages: pip install 'stepmark[s3]'") from error
+            raise DeliveryFailed(locations.MISSING_PACKAGES) from error
         bucket, _, self._prefix = address.removeprefix(S3).rstrip("/").partition("/")
         from_url: Any = stores.from_url
         self._store = from_url(
@@ -75,7 +75,7 @@ class HubRepository:
             try:
                 from huggingface_hub import HfApi
             except ImportError as error:
-                raise DeliveryFailed("The hub needs extra packages: pip install 'stepmark[hf]'") from error
+                raise DeliveryFailed(locations.MISSING_PACKAGES) from error
             api = HfApi()
         self._api = api
         self._repository = {"repo_id": address.removeprefix(HUB).strip("/"), "repo_type": "dataset"}

@@ -34,7 +34,7 @@ def send_file(request: HttpRequest, path: Path, *, sha256: str, name: str, conte
 
 def _parse_range(header: str, size: int) -> tuple[int, int]:
     """Return the first byte and the byte after the last. Several ranges, or an invalid header, select the whole file,
-    as HTTP permits; an empty result cannot be satisfied."""
+    as HTTP permits; an empty range cannot be satisfied."""
     match = _RANGE.match(header.strip())
     if match is None or not (match[1] or match[2]):
         return 0, size

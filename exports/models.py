@@ -47,7 +47,8 @@ class ProjectDisclosure(models.Model):
 
 
 class SplitAssignment(models.Model):
-    """Where a problem is when its project is split. Append-only, and kept when the problem's import is undone."""
+    """The position of a problem when its project is split. Append-only, and kept when the problem's import is
+    undone."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+", db_index=False)
     number = models.PositiveIntegerField()  # the order of assignment

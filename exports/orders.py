@@ -29,7 +29,7 @@ from rawsql import values_subquery
 
 EXCLUSION_LABELS = {
     "set_aside": "label that a lead set aside",
-    "rater": "annotator left out by choice; in a consensus, a trace on which they voted",
+    "rater": "annotator left out on request; for consensus ratings, a trace on which they voted",
     "reserve": "held-out problem, of this project or another",
     "screening": "trace used for screening annotators",
     "gold": "gold trace",
@@ -115,7 +115,7 @@ def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
     yield (
         bool(order.taken_in) and not order.reason.strip(),
         "reason",
-        "Overriding an exclusion needs a reason. It is printed in the dataset card.",
+        "Overriding an exclusion requires a reason, which is printed on the dataset card.",
     )
     for name in order.taken_in:
         is_known = name in OVERRIDABLE_EXCLUSIONS or name.startswith(BENCHMARK_PREFIX)
@@ -134,17 +134,17 @@ def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
     yield (
         order.filters.is_consensus and "prm800k" in order.formats,
         "consensus",
-        "PRM800K has the ratings of single raters. Choose another format for the consensus.",
+        "PRM800K contains the ratings of individual raters. Choose another format for the consensus.",
     )
     yield (
         order.ending in TABLE_ENDINGS and "prm800k" in order.formats,
         "ending",
-        "PRM800K is exported byte for byte as JSON Lines. Order it in a separate snapshot.",
+        "PRM800K is exported only as JSON Lines, byte for byte. Build a separate snapshot for it.",
     )
     yield (
         len({OUTPUT_FORMATS[name].wants_raters for name in order.formats}) > 1,
         "unit",
-        "Outcomes describe traces, not ratings. Order them in a separate snapshot.",
+        "Outcomes describe traces, not ratings. Build a separate snapshot for them.",
     )
 
 
@@ -152,7 +152,7 @@ def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
 
 
 class TextScan(Struct):
-    """What can only be found by reading the texts."""
+    """Rows to leave out that only reading the texts can find."""
 
     overlapping: Sequence[int] = ()  # problems that share long runs of words with an evaluation problem
     duplicates: Sequence[int] = ()  # traces with the same problem and steps as an earlier trace

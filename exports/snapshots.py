@@ -21,6 +21,7 @@ import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 import rawsql
 from accounts.models import User
@@ -38,6 +39,7 @@ from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
 from labeling.datasets.selection import ExclusionRule, ScoreSource
 from labeling.models import Manifest, ManifestRow, Project, Source
+from labeling.quality import new_submissions
 from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
@@ -112,9 +114,33 @@ def snapshot_folder(snapshot: Snapshot) -> Path:
     return Path(settings.DATA_DIR) / "snapshots" / str(snapshot.pk)
 
 
+def describe_lost_files() -> Iterator[str]:
+    """Name the built snapshots whose files are not on this machine, with the command that writes them again."""
+    for snapshot in Snapshot.objects.exclude(built_at=None).select_related("project").order_by("pk"):
+        folder = snapshot_folder(snapshot)
+        names = snapshot.files.values_list("name", flat=True)
+        if missing := sum(not (folder / name).is_file() for name in names):
+            values = {"n": missing, "project": snapshot.project.slug, "name": snapshot.name, "folder": folder}
+            yield (
+                _(
+                    "Snapshot %(name)s of %(project)s: %(n)d files are missing. Write them again: manage.py"
+                    " build_snapshot --project %(project)s --name %(name)s --again --out %(folder)s"
+                )
+                % values
+            )
+
+
 def has_rows(snapshot: Snapshot) -> bool:
     """Tell whether a data file of a built snapshot has any row."""
     return snapshot.files.exclude(format="").filter(rows__gt=0).exists()
+
+
+def list_lost_files(snapshot: Snapshot) -> list[str]:
+    """Return the files of a built snapshot that are gone, as after a restore: a backup has no files of snapshots."""
+    if snapshot.built_at is None:
+        return []
+    names = snapshot.files.order_by("name").values_list("name", flat=True)
+    return [name for name in names if not (snapshot_folder(snapshot) / name).is_file()]
 
 
 def find_file(snapshot: Snapshot, name: str) -> SnapshotFile | None:
@@ -124,7 +150,7 @@ def find_file(snapshot: Snapshot, name: str) -> SnapshotFile | None:
 
 
 def log_download(*, snapshot: Snapshot, file: str, by: User, now: dt.datetime) -> None:
-    """Log who took which file. Continued downloads (ranges) are logged for each part."""
+    """Log who downloaded which file. If a download is continued (ranges), each part is logged."""
     log_snapshot_event(what="snapshot.downloaded", snapshot=snapshot, by=by, now=now, detail={"file": file})
 
 
@@ -169,6 +195,7 @@ def prepare_snapshot(snapshot: Snapshot, *, enqueue: bool) -> Iterator[JobProgre
     """Scan the project for exclusions and splits, then freeze the manifest in one transaction."""
     if snapshot.manifest_id is not None:
         return
+    yield _count_submissions
     project, order, plan = snapshot.project, load_order(snapshot), BuildPlan()
     is_training = snapshot.purpose == SnapshotPurpose.TRAINING
     split = None
@@ -183,6 +210,12 @@ def prepare_snapshot(snapshot: Snapshot, *, enqueue: bool) -> Iterator[JobProgre
         project, order.filters, is_training=is_training, overrides=order.taken_in, texts=texts, split=split
     )
     yield partial(_freeze, snapshot, rules, plan, enqueue)
+
+
+def _count_submissions(now: dt.datetime) -> JobProgress:
+    """Count the newest submissions, so that the agreement of the card covers every row of the manifest."""
+    new_submissions.process_new_submissions(now=now)
+    return JobProgress(0)
 
 
 def _freeze(
@@ -284,6 +317,19 @@ def rewrite_files(snapshot: Snapshot, folder: Path) -> list[str]:
         deque(writer.write_rows(snapshot.manifest, start=shard.start, stop=shard.stop), maxlen=0)
         differing += [file.name for file in writer.close() if known.get(file.name) != file.sha256]
     return differing
+
+
+def rebuild_snapshot(*, snapshot: Snapshot, by: User | None, now: dt.datetime) -> None:
+    """Delete the files of a frozen snapshot and write them again, after texts of its rows were erased."""
+    with transaction.atomic():
+        shards = Shard.objects.filter(snapshot=snapshot)
+        shards.update(built_at=None)
+        Snapshot.objects.filter(pk=snapshot.pk).update(built_at=None, shards_left=shards.count())
+        snapshot.files.all().delete()
+        log_snapshot_event(what="snapshot.rebuilt", snapshot=snapshot, by=by, now=now)
+        transaction.on_commit(partial(shutil.rmtree, snapshot_folder(snapshot), ignore_errors=True))
+        for number in shards.order_by("number").values_list("number", flat=True):
+            _request_job(BUILD, snapshot, by=by, now=now, shard=number)
 
 
 def _mark_shard_built(

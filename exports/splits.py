@@ -72,7 +72,8 @@ class SplitAssigner:
         self._low, self._high = array("d"), array("d")
 
     def add(self, digest: str, signature: bytes, interval: SplitInterval | None = None) -> None:
-        """Add a problem. `digest` is that of its normalized text: spellings of one problem always share an interval."""
+        """Add a problem. `digest` is the digest of its normalized text: spellings of one problem always share an
+        interval."""
         self._digests.append(digest)
         self._signatures += signature
         if interval is not None:

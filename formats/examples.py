@@ -5,7 +5,7 @@ Formats that only have right and wrong steps are written from labeled paths:
 - A path ends at the first error and before a step without a rating. Labels are never filled in.
 - A neutral step is right by default. `LabelRule.neutral` makes it wrong, or ends the path before it.
 - Each alternative that was not chosen makes a path of its own: the steps before it, then the alternative.
-- A path ends before a step that the rater wrote, unless `LabelRule.human_steps` takes such steps for right.
+- A path ends before a step that the rater wrote, unless `LabelRule.human_steps` counts such steps as right.
 - In an agent's trace, each step is a path of its own; everything before it, observations included, is its prompt.
 - A path has at least one step.
 """

@@ -1,7 +1,7 @@
-"""mini-swe-agent's trajectories: replies of the model are rateable steps; what its commands returned is context.
+"""mini-swe-agent's trajectories: replies of the model are rateable steps, and the output of its commands is context.
 
-The messages look like a chat, but outputs may have the role `user`, and the last message, with the role `exit`, is the
-harness's and repeats the submission.
+The messages look like a chat, but outputs may have the role `user`, and the last message, with the role `exit`, comes
+from the harness and repeats the submission.
 """
 
 from collections.abc import Iterator

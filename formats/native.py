@@ -39,7 +39,7 @@ COLUMNS: Columns = {
     "solution": "string",
     "domain": "string",
     "ref": "string",
-    "steps": [{"text": "string", "alternatives": ["string"], "kind": "string", "rateable": "bool"}],
+    "steps": [{"text": "string", "alternatives": ["string"], "kind": "string", "rateable": "bool", "agent": "string"}],
     "segmenter": "string",
     "final_answer": "string",
     "verifier_score": "float64",
@@ -120,7 +120,8 @@ def parse_traces(
 
 
 def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, object]:
-    """Join the metadata and the unknown members of an item. A name that is nearly one of the format is refused."""
+    """Join the metadata and the unknown members of an item. A name that differs little from a field of the format is
+    refused."""
     for key in extras:
         if similar := difflib.get_close_matches(key, _KEYS, n=1, cutoff=_SIMILAR):
             reason = f'unknown field "{key}": did you mean "{similar[0]}"? Rename it; any other name becomes metadata'
@@ -132,7 +133,7 @@ def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, 
         except (msgspec.MsgspecError, RecursionError) as error:
             raise strict_json.RecordMisfit(("metadata",), f"not a JSON object: {error}") from error
     if twice := next((key for key in extras if key in metadata), None):
-        raise strict_json.RecordMisfit((twice,), f'the metadata has a "{twice}", too')
+        raise strict_json.RecordMisfit((twice,), f'the metadata already has a field "{twice}": rename one of the two')
     metadata = {**metadata, **extras}
     if metadata and len(msgspec.json.encode(metadata)) > MAX_METADATA:
         reason = f"the metadata is longer than {MAX_METADATA:,} bytes: leave out a field"
@@ -156,7 +157,7 @@ def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[Tur
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
     if (item.steps is UNSET) == (item.text is UNSET):
-        raise strict_json.RecordMisfit((), 'a record needs either "steps" or "text", not both')
+        raise strict_json.RecordMisfit((), 'a record needs "steps" or "text", but not both')
     if item.steps is not UNSET:
         return [_make_step(step) for step in item.steps], item.segmenter
     text = item.text or ""
@@ -211,7 +212,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
 
 def _write_step(step: StepRecord) -> OutputRow:
     text, *alternatives = [option.text for option in step.options] or [""]
-    return {"text": text, "alternatives": alternatives, "kind": step.kind, "rateable": step.is_rateable}
+    facts = {"kind": step.kind, "rateable": step.is_rateable, "agent": step.agent}
+    return {"text": text, "alternatives": alternatives, **facts}
 
 
 def _list_labels(record: TraceRecord) -> list[float | None]:

@@ -10,11 +10,12 @@ The hash functions are fixed, so the same texts always give the same groups. A t
 """
 
 import hashlib
+import itertools
 import re
 import unicodedata
-import zlib
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ _WORD = re.compile(r"\w+")
 _random = np.random.default_rng(20261118)
 _FACTORS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _SHIFTS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64)
+_PLACES = _random.integers(0, 1 << 63, _RUN, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _HIGH = np.uint64(32)
 
 Signature = NDArray[np.uint32]
@@ -38,38 +40,72 @@ _K = TypeVar("_K", bound=Hashable)
 
 def compute_signature(text: str) -> Signature:
     """Return the 64 hash minima of a text. Two signatures agree in about the share of runs that the texts share."""
-    runs = np.array([zlib.crc32(run.encode()) for run in _runs(text)], dtype=np.uint64)
+    only: Signature = compute_signatures([text])[0]
+    return only
+
+
+def compute_signatures(texts: Sequence[str]) -> NDArray[np.uint32]:
+    """Return the signatures of texts, one row per text. For many texts, this takes half the time per text."""
+    words = [_hash_words(text) for text in texts]
+    lengths = np.array([len(each) for each in words])
+    hashes = np.array(list(itertools.chain.from_iterable(words)), dtype=np.uint64)
+    # A run is the sum of its words' hashes, each times the factor of its place. A run beyond a text does not count.
+    runs = sum(hashes[place : len(hashes) - _RUN + 1 + place] * factor for place, factor in enumerate(_PLACES)) >> _HIGH
+    ends = np.cumsum(lengths)
+    is_run = np.ones(len(hashes), dtype=bool)
+    for place in range(1, _RUN):
+        is_run[ends - place] = False
+    runs = runs[is_run[: len(runs)]]
+    starts = np.append(0, np.cumsum(lengths - _RUN + 1))[:-1]
     # Multiply-shift hashing: the product wraps around at 2^64, and its high half is kept.
-    mixed = (_FACTORS[:, None] * runs[None, :] + _SHIFTS[:, None]) >> _HIGH
-    lowest: Signature = mixed.min(axis=1).astype(np.uint32)
-    return lowest
+    mixed = (_FACTORS[:, None] * runs + _SHIFTS[:, None]) >> _HIGH
+    return np.ascontiguousarray(np.minimum.reduceat(mixed, starts, axis=1).T.astype(np.uint32))
+
+
+def _hash_words(text: str) -> list[int]:
+    """Return the hashes of the words of a text. A short text is padded, so that it has one run."""
+    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    words = [_hash_word(word) for word in _WORD.findall(normal.lower())]
+    return words if len(words) >= _RUN else words + [0] * (_RUN - len(words))
+
+
+@lru_cache(maxsize=50_000)  # most words of a text are common
+def _hash_word(word: str) -> int:
+    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
 
 
 class TextCollection(Generic[_K]):
     """A set of named texts that can be grouped by similarity."""
 
     def __init__(self) -> None:
-        self._signatures: dict[_K, bytes] = {}
+        self._numbers: dict[_K, int] = {}  # of the signature of each text, in the order of `_signatures`
+        self._known: dict[bytes, int] = {}  # numbers by a digest of the signature: shorter, and never equal by chance
+        self._firsts: list[_K] = []  # the first text with each signature
+        self._signatures = bytearray()
 
-    def add(self, name: _K, text: str) -> None:
-        self._signatures[name] = compute_signature(text).tobytes()
+    def add(self, texts: Mapping[_K, str]) -> None:
+        """Add texts by name, best some hundred at a time."""
+        signatures = compute_signatures(list(texts.values())) if texts else ()
+        for name, signature in zip(texts, signatures, strict=True):
+            content = signature.tobytes()
+            digest = hashlib.blake2b(content, digest_size=16).digest()
+            if digest not in self._known:
+                self._known[digest] = len(self._firsts)
+                self._firsts.append(name)
+                self._signatures += content
+            self._numbers[name] = self._known[digest]
 
     def groups(self) -> dict[_K, _K]:
         """Map each name to the first name of its group. A text joins a group if it is similar to any member."""
-        names: dict[bytes, _K] = {}
-        for name, signature in self._signatures.items():
-            names.setdefault(signature, name)
-        numbers = {signature: number for number, signature in enumerate(names)}
-        earlier = EarlierTexts(np.frombuffer(b"".join(names), dtype=np.uint32).reshape(-1, SLOTS))
+        earlier = EarlierTexts(np.frombuffer(self._signatures, dtype=np.uint32).reshape(-1, SLOTS))
         deque(earlier.sort(), maxlen=0)
-        firsts = np.arange(len(names))
-        for number in range(len(names)):
+        firsts = np.arange(len(self._firsts))
+        for number in earlier.sharing_a_bucket():
             for other in np.unique(firsts[earlier.alike(number)]):
                 first, second = sorted((_first(firsts, number), _first(firsts, other)))
                 firsts[second] = first
             firsts[number] = _first(firsts, number)
-        first_names = list(names.values())
-        return {name: first_names[_first(firsts, numbers[signature])] for name, signature in self._signatures.items()}
+        return {name: self._firsts[_first(firsts, number)] for name, number in self._numbers.items()}
 
 
 class EarlierTexts:
@@ -94,6 +130,11 @@ class EarlierTexts:
             self._ranks[order, band] = numbers
             yield band + 1
 
+    def sharing_a_bucket(self) -> list[int]:
+        """Return the numbers of the texts that may be similar to an earlier one."""
+        numbers: list[int] = np.flatnonzero((self._starts < self._ranks).any(axis=1)).tolist()
+        return numbers
+
     def alike(self, number: int) -> NDArray[np.int32]:
         """Return the numbers of the earlier texts that are similar to this one."""
         shared = np.flatnonzero(self._starts[number] < self._ranks[number])
@@ -112,13 +153,6 @@ class EarlierTexts:
         return np.concatenate([earlier[: MAX_SHARING // 2], earlier[-MAX_SHARING // 2 :]])
 
 
-def _runs(text: str) -> set[str]:
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
-    if len(words) <= _RUN:
-        return {" ".join(words)}
-    return {" ".join(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
-
-
 def _keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.void]:
     """Return the rows of a band as one value per text."""
     rows = SLOTS // BANDS
@@ -135,7 +169,12 @@ def _first(firsts: NDArray[np.intp], number: int) -> int:
 
 def normalize_text(text: str) -> str:
     """Keep letters and digits only, in lower case."""
+    if text.isascii():
+        return text.translate(_NOT_ALPHANUMERIC).lower()
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
+
+
+_NOT_ALPHANUMERIC = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
 def digest_normalized(text: str) -> str:

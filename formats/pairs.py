@@ -1,7 +1,7 @@
 """Preference pairs: two alternatives of one step, the better one first, for step-wise preference learning (step-DPO).
 
 A positive option is preferred to every negative option of the same turn. So is a step that the rater wrote, if
-`LabelRule.human_steps` takes such steps for right.
+`LabelRule.human_steps` counts such steps as right.
 """
 
 from collections.abc import Iterator

@@ -26,9 +26,17 @@ _KEY = re.compile(
 _PATTERNS = {"email": _EMAIL, "phone": _PHONE, "key": _KEY}
 _MASKS = {"email": "[e-mail]", "phone": "[telephone]", "key": "[key]"}
 _KIND_LABELS = {"email": "an email address", "phone": "a telephone number", "key": "a key"}
-# A fast check that almost every text fails. Every match of a pattern contains one of these.
-_HINTS = ("@", "sk-", "gh", "AKIA", "AIza", "hf_", "xox", "glpat-", "PRIVATE KEY")
-_NUMBER = re.compile(r"\+\d[\d .(-]{7}|-\d{3}")
+# A fast check that almost every text fails. Every match of a pattern contains one of these, which are ordered by a
+# character of theirs: a character is found a hundred times as fast as a word.
+_HINTS = {
+    "@": ("@",),
+    "_": ("gh", "hf_"),
+    "-": ("sk-", "xox", "glpat-"),
+    "A": ("AKIA", "AIza"),
+    "Y": ("PRIVATE KEY",),
+}
+# Two patterns, because `re` jumps to the next occurrence of a first character only if all matches begin with it.
+_NUMBERS = re.compile(r"\+\d[\d .(-]{7}"), re.compile(r"-\d{3}")
 
 PrivacyMode = Literal["count", "mask", "refuse"]
 PRIVACY_MODES: tuple[PrivacyMode, ...] = get_args(PrivacyMode)
@@ -43,8 +51,28 @@ def count_private(texts: Sequence[str]) -> Counter[str]:
     return +counts  # without zeros
 
 
+def count_private_in(record: TraceRecord) -> Counter[str]:
+    """Count the matches of each kind in a record."""
+    return count_private(record_texts(record)) if _may_match(_join_texts(record)) else Counter()
+
+
+def _join_texts(record: TraceRecord) -> str:
+    """Return all texts of a record as one, fast for a record without ratings and parts."""
+    if record.submissions or record.metadata:
+        return "\n".join(record_texts(record))
+    options = [option for step in record.steps for option in step.options]
+    if any([option.parts for option in options]):  # noqa: C419  a generator takes twice as long
+        return "\n".join(record_texts(record))
+    problem = record.problem
+    others = [each for each in (problem.answer, problem.solution, record.answer) if isinstance(each, str)]
+    return "\n".join([problem.text, *others, *[option.text for option in options]])
+
+
 def _may_match(text: str) -> bool:
-    return any(hint in text for hint in _HINTS) or _NUMBER.search(text) is not None
+    for character, hints in _HINTS.items():
+        if character in text and any(hint in text for hint in hints):
+            return True
+    return any(number.search(text) for number in _NUMBERS)
 
 
 def mask_text(text: str) -> str:
@@ -58,8 +86,12 @@ def mask_text(text: str) -> str:
 
 def record_texts(record: TraceRecord) -> list[str]:
     """Return every different text of a record."""
-    values = dict.fromkeys(getattr(owner, name) for owner, name in _text_fields(record))
-    return [value for value in values if isinstance(value, str)] + list(_find_texts(record.metadata))
+    if record.submissions or any(option.parts for step in record.steps for option in step.options):
+        values = [getattr(owner, name) for owner, name in _text_fields(record)]
+    else:  # the same for most records, without a generator
+        values = [record.problem.text, record.problem.answer, record.problem.solution, record.answer]
+        values += [option.text for step in record.steps for option in step.options]
+    return [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(record.metadata))
 
 
 def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:

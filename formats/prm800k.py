@@ -124,7 +124,7 @@ def read(stream: BinaryIO) -> Iterator[TraceRecord | BadLine]:
 
 
 def parse_value(value: RawValue) -> TraceRecord | BadLine:
-    """Read one record. One that spans several lines is kept as the line that says the same."""
+    """Read one record. A record that spans several lines is kept as one equivalent line."""
     line = value.raw
     try:
         record = _parse_record(strict_json.decode(line, _decoder), line)
@@ -318,7 +318,7 @@ def _json(value: str | float | None) -> str:
 
 
 def _timestamp_json(at: dt.datetime | None) -> str:
-    """Without a zone and with six digits: the public parser accepts nothing else."""
+    """Format a time without a zone and with six decimals, because the public parser accepts nothing else."""
     if at is None:
         return "null"
     utc = at if at.tzinfo is dt.UTC else at.astimezone(dt.UTC)

@@ -22,7 +22,7 @@ RecordName = Annotated[str, Meta(max_length=200)]
 ShortRecordName = Annotated[str, Meta(max_length=80)]
 
 
-class ProblemRecord(Struct, frozen=True, gc=False):
+class ProblemRecord(Struct, frozen=True, gc=False, omit_defaults=True):
     text: str
     answer: str | UnsetType | None = UNSET
     solution: str | UnsetType | None = UNSET
@@ -39,7 +39,7 @@ class ProvenanceRecord(Struct, frozen=True, gc=False):
     reasoning: str = ""
 
 
-class PartRecord(Struct, frozen=True, gc=False):
+class PartRecord(Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str
     text: str = ""
     name: str = ""
@@ -48,13 +48,13 @@ class PartRecord(Struct, frozen=True, gc=False):
     data: bytes | None = None
 
 
-class OptionRecord(Struct, frozen=True, gc=False):
+class OptionRecord(Struct, frozen=True, gc=False, omit_defaults=True):
     text: str
     origin: str = "model"
     parts: tuple[PartRecord, ...] = ()
 
 
-class StepRecord(Struct, gc=False):
+class StepRecord(Struct, gc=False, omit_defaults=True):
     """A step of the trace with its options. The first option is the trace's own text."""
 
     options: list[OptionRecord]
@@ -65,7 +65,7 @@ class StepRecord(Struct, gc=False):
     agent: str = ""  # the subagent, as a path of names; the main agent has none
 
 
-class JudgmentRecord(Struct, gc=False):
+class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     """An option that was shown, and its rating."""
 
     text: str
@@ -78,7 +78,7 @@ class JudgmentRecord(Struct, gc=False):
     successes: int | None = None
 
 
-class WrittenStep(Struct, gc=False):
+class WrittenStep(Struct, gc=False, omit_defaults=True):
     """A step that the rater wrote."""
 
     text: str
@@ -87,7 +87,7 @@ class WrittenStep(Struct, gc=False):
     corrected_rating: int | None = None
 
 
-class TurnRecord(Struct, gc=False):
+class TurnRecord(Struct, gc=False, omit_defaults=True):
     position: int
     shown: list[JudgmentRecord] | None = None
     chosen: int | None = None
@@ -102,7 +102,7 @@ class TurnRecord(Struct, gc=False):
         return self.shown[self.chosen or 0].rating
 
 
-class SubmissionRecord(Struct, gc=False):
+class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     turns: list[TurnRecord]
     labeler: str | None = None
     machine: str = ""
@@ -115,7 +115,7 @@ class SubmissionRecord(Struct, gc=False):
     finish_note: str = ""
 
 
-class TraceRecord(Struct, gc=False):
+class TraceRecord(Struct, gc=False, omit_defaults=True):
     problem: ProblemRecord
     steps: list[StepRecord]
     kind: str = PREGENERATED

@@ -24,6 +24,7 @@ _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null")
 _PATH_STEP = re.compile(r"\.([A-Za-z_][A-Za-z_0-9]*)|\[(\d+|\.\.\.)\]")
 _NUL = rb"\u0000"
+_KEY_END = re.compile(rb'"[ \t\r\n]*:')
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -69,7 +70,7 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
         record = decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise misfit_from_error(error).locate_in(line) from error
-    if _NUL in line:
+    if b"\\" in line and _NUL in line:  # one character is found in no time
         locate_values(line)
     return record
 
@@ -77,12 +78,31 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
 def check_strictness(line: bytes) -> Any:
     """Return the value. Raise for errors that `decode` cannot see: in unknown keys, and duplicate keys."""
     try:
+        value = _decode_anything(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _check_slowly(line)
+    # A key that occurs twice is one member. A text may contain what looks like the end of a key; the slow way decides.
+    return value if len(_KEY_END.findall(line)) == _count_members(value) else _check_slowly(line)
+
+
+def _count_members(value: Any) -> int:
+    """Count the members of all objects in a value."""
+    if isinstance(value, dict):
+        nested = [each for each in value.values() if isinstance(each, dict | list)]
+        return len(value) + sum(map(_count_members, nested))
+    if isinstance(value, list):
+        return sum([_count_members(each) for each in value if isinstance(each, dict | list)])
+    return 0
+
+
+def _check_slowly(line: bytes) -> Any:
+    try:
         text = line.decode()
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+        value = _decode_text(text)
     except (ValueError, RecursionError):
         locate_values(line)
         raise
-    if _SURROGATE.search(line):
+    if b"\\u" in line and _SURROGATE.search(line):
         locate_values(line)
     return value
 
@@ -108,11 +128,11 @@ def locate_values(line: bytes) -> "dict[_Path, int]":
 def _refuse_without_path(text: str) -> None:
     """Raise `JsonRefused` for errors of a text with too many values to walk through, as precisely as the library is."""
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+        value = _decode_text(text)
     except json.JSONDecodeError as error:
         raise JsonRefused(error.pos + 1, f"malformed JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
-        raise JsonRefused(1, f"somewhere in this record: {error}") from error
+        raise JsonRefused(1, f"this record contains invalid JSON: {error}") from error
     for string in _list_strings(value):
         if match := _NOT_STORABLE.search(string):
             raise JsonRefused(1, f"a string contains the character \\u{ord(match[0]):04x}: databases cannot store it")
@@ -143,6 +163,11 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_decode_anything = msgspec.json.Decoder(Any).decode
+# `json.loads` would make a decoder for each line.
+_decode_text = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant).decode
 
 
 class _Walk:

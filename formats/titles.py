@@ -225,7 +225,7 @@ class _LatexReader:
         return ""
 
     def _is_followed_closely(self) -> bool:
-        """Tell whether a letter or digit follows directly, which would seem to belong to this expression."""
+        """Tell whether a letter or digit follows directly, which would then look like a part of this expression."""
         self._skip_space()
         return self.at < len(self.tokens) and self.tokens[self.at][0][0].isalnum()
 

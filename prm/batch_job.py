@@ -1,6 +1,6 @@
 """The last job of a generation: draw a batch, add it to the queue, measure the gain of active selection.
 
-All draws are saved before the first one is served. From then on the job only resumes: the batch is never drawn again.
+All draws are saved before the first one is served. After that the job only resumes and never draws the batch again.
 """
 
 import datetime as dt
@@ -67,8 +67,8 @@ def _draw_batch(
 ) -> tuple[list[PoolDraw], dict[str, Any]]:
     """Draw with the generation's own seed, so that a retry on the same pool draws the same batch.
 
-    Return also what is recorded: the assumed cost, and whether the policy selects by length. Its length drift is shown
-    with the gate's figures, but it is too late to block the gate.
+    Also return what the generation records: the assumed cost, and whether the policy selects by length. Its length
+    drift is shown with the gate's figures, but it is too late to block the gate.
     """
     seed = int.from_bytes(hashlib.sha256(f"generation {generation.pk}".encode()).digest()[:8], "big")
     pace = drawable_pool.fit_reading_pace(manifest, prm)

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 
-from formats import catalog, input_files, near_duplicates
+from formats import input_files, near_duplicates
 from formats.records import BadLine, TraceRecord
 from jobs import paging
+from labeling.traces import file_process, record_spool
+from labeling.traces.scan import ImportOptions
 from prm.backends import base, builtin
 from prm.backends.base import ScorerInput, ScoringBackend
 from prm.backends.builtin import StepFeatures
@@ -70,8 +73,10 @@ def read_benchmark(paths: Sequence[Path]) -> BenchmarkSet:
 
 def _read_records(path: Path) -> list[TraceRecord]:
     try:
-        with input_files.open_file(path) as stream:
-            records = list(catalog.get_input_format("processbench").read(stream))
+        with record_spool.open_spool(Path(settings.DATA_DIR)) as spool:
+            for _progress in file_process.scan_file(path, ImportOptions(format="processbench"), spool):
+                pass
+            records = list(spool.read())
     except input_files.UnreadableFile as error:
         raise BenchmarkUnreadable(f"The file cannot be read: {error}") from None
     bad = [record for record in records if isinstance(record, BadLine)]
@@ -101,7 +106,7 @@ def evaluate_builtin(*, judged: BenchmarkSet, training: BenchmarkSet) -> dict[st
 
 
 def evaluate_builtin_across_folds(*, judged: BenchmarkSet) -> dict[str, Any]:
-    """Without training traces: train on four folds of problems to evaluate the fifth."""
+    """Evaluate without separate training traces: train on four folds of problems to evaluate the fifth."""
     scored = judged.with_scores(_cross_validate(judged, builtin.extract_features(judged.traces)))
     return _summarize(scored, report.report_across_folds(scored), 0)
 

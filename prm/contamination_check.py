@@ -63,8 +63,8 @@ def _load_problems(traces: Sequence[int]) -> dict[str, str]:
 class JudgingProblems:
     """Evaluated problems of one kind, and how many of them the training set contains.
 
-    `name` is that of a benchmark list. `n_by_digest` counts problems whose text is unknown, so that only equality can
-    be checked.
+    `name` is the name of a benchmark list. `n_by_digest` counts problems whose text is unknown, so that only equality
+    can be checked.
     """
 
     kind: str
@@ -97,7 +97,8 @@ def audit_training_set(prm: PRM, heartbeat: JobProgress) -> Generator[JobProgres
 
 
 def _query_judging_problems(project: Project) -> dict[str, QuerySet[Problem]]:
-    """Return the problems by kind: first those of this project's figures, then those of other projects."""
+    """Return the problems by kind: first the kinds on which this project's figures depend, then those of other
+    projects."""
     held_out, gold = Problem.objects.filter(is_reserve=True), Gold.objects.exclude(use=GoldUse.CANARY)
     canaries = Gold.objects.filter(use=GoldUse.CANARY)
     return {

@@ -1,8 +1,8 @@
-"""The pool of a project: the traces that a batch is drawn from, the reading pace, and the audit slice. Writes nothing.
+"""The pool of a project: the traces that batches are drawn from, the reading pace, and the audit slice. Writes nothing.
 
 Step sizes are stored with the scores, so no text is read.
 
-The audit slice is the traces that headline figures are computed from: a simple random sample of the pool, as
+Headline figures are computed from the traces of the audit slice: a simple random sample of the pool, as
 `prm.selection.draws.mask_audit_slice` defines it. The uniform lane follows the uniform walk from the first day on, so
 traces that were opened before or beside a batch count as drawn too. Only drawn traces and the next one on the walk are
 read: the cost does not depend on the size of the pool.
@@ -47,7 +47,7 @@ class DrawablePool:
 
 
 def load_drawable_pool(prm: PRM) -> DrawablePool:
-    """Load the unopened traces that this PRM has scored, without those of the held-out set."""
+    """Load the unopened traces that this PRM has scored, except for the held-out set."""
     rows = list(_load_scored_traces(prm, queue.list_drawable_traces(project_id=prm.project_id)))
     numbers, lengths = scores.decode_scores([row.numbers for row in rows])
     pool = Pool(

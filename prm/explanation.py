@@ -1,7 +1,7 @@
 """Why a trace was selected, and which steps the PRM is unsure about. For leads: annotators must not see this first.
 
 Each reason has a code and a sentence. A known answer replaces every other reason, because such a trace is not ordinary
-work. A returned trace and a request for a further label are reported after the reason for the first selection.
+work. A returned trace and a request for an additional label are reported after the reason for the first selection.
 """
 
 import enum
@@ -40,34 +40,42 @@ class SelectionReason(enum.StrEnum):
 
 _TEXTS = {
     SelectionReason.TRAINING_GOLD: _(
-        "Its answer is known: it is in the training set for new annotators, who see an explanation. It is not counted"
-        " in any statistic."
+        "The answer is known: this trace is in the training set for new annotators, who see an explanation."
+        " It is not counted in any statistic."
     ),
     SelectionReason.SCREENING_GOLD: _(
-        "Its answer is known: it is in the screening set for new annotators. It is not counted in agreement."
+        "The answer is known: this trace is in the screening set for new annotators. It is not counted in agreement."
     ),
     SelectionReason.HIDDEN_GOLD: _(
-        "Its answer is known: it is hidden gold and measures the annotators' accuracy. It is not counted in agreement."
+        "The answer is known: this trace is hidden gold and measures the annotators' accuracy. It is not"
+        " counted in agreement."
     ),
-    SelectionReason.CANARY: _("Its answer is known: it is a canary, which evaluates PRMs. It is never assigned."),
-    SelectionReason.WITHDRAWN: _("It was withdrawn and will not be assigned again."),
-    SelectionReason.HELD_OUT: _("Its problem is in the held-out set: its labels evaluate PRMs and never train them."),
+    SelectionReason.CANARY: _(
+        "The answer is known: this trace is a canary, which evaluates PRMs. It is never assigned."
+    ),
+    SelectionReason.WITHDRAWN: _("This trace was withdrawn and will not be assigned again."),
+    SelectionReason.HELD_OUT: _(
+        "The problem is in the held-out set: labels for this trace are used to evaluate PRMs, never to train them."
+    ),
     SelectionReason.RANDOM_DRAW: _(
-        "It was drawn at random, as number %(rank)d of batch %(batch)d: each of the %(left)d remaining traces was"
-        " equally likely. Random draws are the control for active selection."
+        "This trace was drawn at random, as number %(rank)d in batch %(batch)d: each of the %(left)d remaining"
+        " traces was equally likely. Random draws are the control for active selection."
     ),
     SelectionReason.ACTIVE_DRAW: _(
-        "It was drawn by active selection, as number %(rank)d of batch %(batch)d. Active selection prefers traces that"
-        " the PRM is unsure about and that are quick to label. Its probability among %(left)d traces was"
-        " %(percent)s%%."
+        "This trace was drawn by active selection, as number %(rank)d in batch %(batch)d. Active selection"
+        " prefers traces that the PRM is unsure about and that are quick to label. This trace's chance of being"
+        " drawn from the %(left)d remaining traces was %(percent)s%%."
     ),
-    SelectionReason.RANDOM_QUEUE: _("It is queued in random order. No batch has selected it."),
-    SelectionReason.NOT_QUEUED: _("It is not in the queue and will not be assigned."),
-    SelectionReason.RETURNED: _("An annotator returned it, so it is assigned before any new trace."),
-    SelectionReason.CHOSEN: _("A person put it first. Labels from then on are not counted in the headline figures."),
+    SelectionReason.RANDOM_QUEUE: _("This trace is queued in random order. It has not been selected for a batch."),
+    SelectionReason.NOT_QUEUED: _("This trace is not in the queue and will not be assigned."),
+    SelectionReason.RETURNED: _("An annotator returned this trace, so it is assigned before any new one."),
+    SelectionReason.CHOSEN: _(
+        "Someone moved this trace to the front of the queue. Labels submitted since then are not "
+        "counted in the headline figures."
+    ),
     SelectionReason.FURTHER_LABEL: _(
-        "A further label was requested because its labels differ or are incomplete. The further label is not counted in"
-        " the headline figures."
+        "An additional label was requested because the existing labels differ or are incomplete. It is not"
+        " counted in the headline figures."
     ),
 }
 _GOLD_REASONS = {
@@ -156,7 +164,8 @@ def _find_prm(trace: Trace, draw: TraceDraw | None) -> PRM | None:
 
 
 def _step_uncertainties(prm: PRM, trace: Trace) -> list[StepUncertainty]:
-    """Share the entropy of the first error out among the steps. The step with the largest share is always unsure."""
+    """Divide the entropy of the first error among the steps. The step with the largest share always counts as
+    unsure."""
     columns = scores.load_scores(prm, [trace.pk]).get(trace.pk)
     if columns is None:
         return []

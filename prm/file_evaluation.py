@@ -1,7 +1,7 @@
 """Evaluate a project's PRM on a file in ProcessBench's format, at the threshold found on the held-out set.
 
-Only this module writes FileEvaluation rows. An evaluation on a file does not pass the gate: it tells how the PRM does
-on other problems. For a PRM with a stated training set it counts the problems of the file that are in that set.
+Only this module writes FileEvaluation rows. An evaluation on a file never replaces the gate: it shows how good the PRM
+is on other problems. For a PRM with a stated training set it counts the problems of the file that are in that set.
 """
 
 import datetime as dt
@@ -46,7 +46,10 @@ def request_file_evaluation(*, prm: PRM, path: Path, by: User | None, now: dt.da
 def refuse_pushed(prm: PRM) -> None:
     if prm.backend == BackendKind.PUSHED:
         raise NotEvaluable(
-            _("This PRM has only pushed scores and cannot score a file. Import the file and push scores instead.")
+            _(
+                "Scores for this PRM can only be pushed, so it cannot score a file. Import the file and push"
+                " scores instead."
+            )
         )
 
 

@@ -17,6 +17,7 @@ from jobs import control
 from jobs.models import Job, JobState
 from labeling.models import Project, Submission
 from labeling.models.assignment import AssignmentPurpose
+from labeling.models.rater import RaterKind
 from prm import registry
 from prm.evaluation.gate import Verdict
 from prm.models import PRM, Generation, LoopRules
@@ -78,9 +79,10 @@ def start_due_generations(*, now: dt.datetime) -> int:
 
 
 def count_new_submissions(project: Project) -> int:
-    """Count the submissions of ordinary work since the last generation started."""
+    """Count the submissions of ordinary work by people since the last generation started."""
     last = Generation.objects.filter(project=project).order_by("-number").first()
     submissions = Submission.objects.filter(project=project, revision=1, assignment__purpose=AssignmentPurpose.WORK)
+    submissions = submissions.exclude(assignment__rater__kind=RaterKind.MACHINE)
     return (submissions.filter(submitted_at__gt=last.started_at) if last else submissions).count()
 
 
@@ -216,10 +218,13 @@ def change_loop_rules(*, project: Project, by: User | None, now: dt.datetime, **
         raise InvalidLoopRule(str(error)) from None
     if not (rules.temperature > 0 and 0 < rules.domain_quota <= 1 and rules.batch_size >= 1):
         raise InvalidLoopRule(
-            _("Enter a temperature above 0, a quota above 0 and at most 1, and a batch size of at least 1.")
+            _(
+                "Enter a temperature above 0, a maximum share per domain above 0 and up to 1, and a batch size"
+                " of at least 1."
+            )
         )
     if not 0 < rules.gate_margin <= MAX_GATE_MARGIN:
-        raise InvalidLoopRule(_("Enter a gate margin above 0 and at most %(most)s.") % {"most": MAX_GATE_MARGIN})
+        raise InvalidLoopRule(_("Enter a gate margin above 0 and up to %(most)s.") % {"most": MAX_GATE_MARGIN})
     rules.fell_back_at = None if "acquisition" in changed else rules.fell_back_at
     _save_rules(rules, "loop_rules.changed", by=by, now=now, detail=changed)
     return rules

@@ -63,14 +63,12 @@ def _find_usable_prm(project: Project, traces: Sequence[ScorerInput], purpose: s
     if purpose not in PRMUsagePurpose.values:
         raise PRMNotUsable(f"Unknown purpose. Use one of: {', '.join(PRMUsagePurpose.values)}.")
     if sum(len(trace.steps) for trace in traces) > MAX_STEPS:
-        raise PRMNotUsable(f"A call may hold at most {MAX_STEPS:,} steps. Split it.")
+        raise PRMNotUsable(f"A request can contain up to {MAX_STEPS:,} steps. Split it into several requests.")
     prm = registry.current_prm(project.pk)
     if prm is None:
-        raise PRMNotUsable("The project has no current PRM. Start a generation, or register a PRM and make it current.")
+        raise PRMNotUsable("The project has no current PRM. Start a generation, or register a PRM and promote it.")
     if prm.backend == BackendKind.PUSHED:
-        raise PRMNotUsable(
-            "The current PRM has only pushed scores and cannot score new traces. Make another one current."
-        )
+        raise PRMNotUsable("The current PRM has only pushed scores and cannot score new traces. Promote another PRM.")
     return prm
 
 

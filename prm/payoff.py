@@ -155,7 +155,7 @@ def _summarize_gain(values: Floats) -> dict[str, float]:
 def _predict_next_gain(policy: Floats, sizes: Ints, base: int, batch: int) -> dict[str, Any]:
     """Predict the gain of the next batch by a line through the learning curve over log n.
 
-    An AUC is between 0 and 1. A prediction whose interval leaves that range knows nothing, and is withheld.
+    An AUC is between 0 and 1. A prediction whose interval leaves that range says nothing, and is withheld.
     """
     if len(sizes) < 2:
         return {}

@@ -1,7 +1,7 @@
 """Make a PRM current by a person's decision, with or against the gate.
 
-A version that is unevaluated, unreachable or rejected needs a reason, an undecided one a confirmation. Both become the
-event `prm.gate_overridden`, which the PRM's page and the cards of later snapshots show.
+A version that is unevaluated, unreachable or rejected requires a reason; an undecided one requires a confirmation.
+Either is logged as the event `prm.gate_overridden`, which the PRM's page and the cards of later snapshots show.
 """
 
 import datetime as dt
@@ -15,13 +15,14 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import audit_log
 from events.models import Event
+from outbound.sealed_secrets import SecretUnreadable
 from prm import registry, scores
 from prm.backends.base import BackendError, ScorerInput, validate_scores
 from prm.backends.remote import RetryPolicy
 from prm.evaluation.gate import Verdict
 from prm.models import PRM, Generation
 from prm.models.prm import BackendKind
-from prm.registry import NotRegistrable, SecretUnreadable
+from prm.registry import NotRegistrable
 
 OVERRIDDEN = "prm.gate_overridden"
 _PROBE = ScorerInput("What is 1 + 1?", ["1 + 1 = 2."])
@@ -29,7 +30,7 @@ _PROBE_POLICY = RetryPolicy(timeout=5.0, tries=1)  # a person waits for the answ
 
 
 class Concern(enum.StrEnum):
-    """What speaks against a PRM."""
+    """A reason not to make a PRM current."""
 
     UNEVALUATED = "unevaluated"
     UNREACHABLE = "unreachable"
@@ -42,7 +43,10 @@ class PromotionRefused(Exception):
 
     def __init__(self, concerns: Sequence[Concern]) -> None:
         super().__init__(
-            _("Version is %(concerns)s: confirm it, with a reason if it is not only undecided.")
+            _(
+                "This PRM is %(concerns)s. Confirm the promotion. A reason is also required, unless the "
+                "PRM is only undecided."
+            )
             % {"concerns": ", ".join(concerns)}
         )
         self.concerns = list(concerns)
@@ -53,7 +57,7 @@ def needs_reason(concerns: Sequence[Concern]) -> bool:
 
 
 def find_concerns(prm: PRM) -> list[Concern]:
-    """Return what speaks against a PRM. Calls its scorer."""
+    """Return the reasons not to make a PRM current. Calls its scorer."""
     concerns = [Concern.UNEVALUATED] if not prm.evaluation.get("counts", {}).get("traces") else []
     if not _is_reachable(prm):
         concerns.append(Concern.UNREACHABLE)

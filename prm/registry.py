@@ -1,17 +1,10 @@
-"""The versions of a project's PRMs, and which one is current. Only this module changes PRM rows.
+"""The versions of a project's PRMs, and which one is current. Only this module changes PRM rows."""
 
-The secrets of external scorers are encrypted with a key derived from SECRET_KEY. Most installations have no such
-secret, so `cryptography` is imported on first use.
-"""
-
-import base64
 import datetime as dt
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -19,16 +12,14 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from events import audit_log
 from labeling.models import Manifest, Project
+from outbound import sealed_secrets
 from prm.backends import remote
 from prm.backends.base import BackendError, ScoringBackend
 from prm.backends.remote import PROMPT_STYLES, HttpBackend, RetryPolicy, VllmBackend
 from prm.models import PRM
 from prm.models.prm import BackendKind, SemanticsKind, encode_ids
 
-if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
-
-
+_SECRET_PURPOSE = "prm.secret_box"  # noqa: S105  a part of the key, not a secret
 _IDENTITY_FIELDS = ("backend", "semantics", "model", "digest", "address", "options", "weights")
 
 
@@ -38,10 +29,6 @@ class NotRegistrable(Exception):
 
 class NothingToRollBackTo(Exception):
     """No PRM was current before the current one."""
-
-
-class SecretUnreadable(Exception):
-    """The secret was encrypted under another SECRET_KEY."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +68,7 @@ def register_prm(
             project=project,
             version=last + 1,
             **{name: getattr(identity, name) for name in _IDENTITY_FIELDS},
-            secret=_seal_secret(identity.secret) if identity.secret else None,
+            secret=sealed_secrets.seal_secret(identity.secret, purpose=_SECRET_PURPOSE) if identity.secret else None,
             manifest=manifest,
             trained=None if trained is None else encode_ids(trained),
             n_trained=None if trained is None else len(trained),
@@ -94,7 +81,7 @@ def register_prm(
 
 def _refuse_incomplete(identity: PRMIdentity) -> None:
     if not identity.model.strip():
-        raise NotRegistrable(_("Enter the model's name, as its server knows it."))
+        raise NotRegistrable(_("Enter the model name as its server knows it."))
     if identity.backend in (BackendKind.VLLM, BackendKind.HTTP):
         try:
             remote.validate_address(identity.address)
@@ -162,7 +149,7 @@ def current_prm(project_id: int) -> PRM | None:
 
 def load_backend(prm: PRM, *, limit: RetryPolicy | None = None) -> ScoringBackend:
     """Return the backend that scores for a PRM; `limit` caps its time-out and retries."""
-    secret = _unseal_secret(bytes(prm.secret)) if prm.secret else ""
+    secret = sealed_secrets.unseal_secret(bytes(prm.secret), purpose=_SECRET_PURPOSE) if prm.secret else ""
     timeout = float(prm.options.get("timeout", remote.DEFAULT_RETRY_POLICY.timeout))
     retry = RetryPolicy(timeout) if limit is None else RetryPolicy(min(timeout, limit.timeout), limit.tries)
     if prm.backend == BackendKind.VLLM:
@@ -174,30 +161,7 @@ def load_backend(prm: PRM, *, limit: RetryPolicy | None = None) -> ScoringBacken
         from prm.backends import builtin  # loads scikit-learn, which takes a second
 
         return builtin.load_scorer(bytes(prm.weights or b""))
-    raise NotRegistrable(_("This PRM has only pushed scores and cannot score new traces."))
-
-
-def _seal_secret(secret: str) -> bytes:
-    return _cipher().encrypt(secret.encode())
-
-
-def _unseal_secret(sealed: bytes) -> str:
-    from cryptography.fernet import InvalidToken
-
-    try:
-        return _cipher().decrypt(sealed).decode()
-    except InvalidToken:
-        raise SecretUnreadable(
-            "The PRM's secret was encrypted under another SECRET_KEY. Register the PRM again."
-        ) from None
-
-
-def _cipher() -> "Fernet":
-    from cryptography.fernet import Fernet
-
-    # The prefix must never change: stored secrets are encrypted with this key.
-    key = hashlib.sha256(b"prm.secret_box\0" + settings.SECRET_KEY.encode()).digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+    raise NotRegistrable(_("Scores for this PRM can only be pushed, so it cannot score new traces."))
 
 
 def _log_event(what: str, prm: PRM, by: User | None, now: dt.datetime, **detail: Any) -> None:

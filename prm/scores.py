@@ -102,9 +102,10 @@ def traces_scored_by(prm: PRM) -> QuerySet[Any]:
 
 
 def delete_old_scores(*, now: dt.datetime) -> int:
-    """Delete the scores of replaced versions after the retention time, and return their number.
+    """Delete the scores of replaced versions after the retention time, and return how many were deleted.
 
-    Scores by which a trace was drawn are kept to explain the draw, and so are those of the version for a rollback.
+    Two kinds are kept: scores by which a trace was drawn, to explain the draw, and the scores of the version that a
+    rollback would restore.
     """
     n_deleted = 0
     for prm in _outdated_prms(now):

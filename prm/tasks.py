@@ -6,6 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs import runner
+from jobs.scheduler import register_work_check
 from prm import file_evaluation, generations, scores
 
 LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer, or fit a model
@@ -38,6 +39,10 @@ def evaluate_file(job_id: int) -> None:
 @shared_task(name="prm.start_due")
 def start_due() -> None:
     generations.start_due_generations(now=timezone.now())
+
+
+_HAS_START_RULES = "EXISTS (SELECT FROM prm_looprules WHERE every_n_submissions IS NOT NULL)"
+register_work_check("prm.start_due", _HAS_START_RULES)
 
 
 @shared_task(name="prm.forget_scores")

@@ -1,7 +1,10 @@
 """Run all checks: `./test [--strict] [pytest arguments]`.
 
-Static checks, then the suite, then tests of real processes, then journeys in a browser. The last lines list what was
-skipped, which is a failure in strict mode. With pytest arguments, only tests run.
+Static checks and conventions, then the suite, then fault tests, then journeys in a browser. The last lines list what
+was skipped, which is a failure in strict mode. With pytest arguments, only tests run.
+
+Fault tests and journeys run real programs and browsers. Those that fail run once more, and the last lines say how many
+passed only then.
 
 The servers are those that `tests.environment` finds or starts, once for all phases.
 """
@@ -9,9 +12,11 @@ The servers are those that `tests.environment` finds or starts, once for all pha
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -26,7 +31,9 @@ BIN = Path(sys.executable).parent
 OWN_VARIABLES = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
 # Without bytecode, each of the hundreds of processes below would compile all its imports.
 SLOW_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
-NOTHING_COLLECTED = 5
+TESTS_FAILED, NOTHING_COLLECTED = 1, 5
+PHASE_SECONDS = 25 * 60  # a phase that hangs fails, and the others still run
+QUICK = "not static and not fault and not journey"
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 
 
@@ -35,6 +42,7 @@ class CheckPhase:
     name: str
     command: list[str]
     counts_tests: bool = False
+    repeats_failures: bool = False
 
 
 @dataclass
@@ -44,6 +52,7 @@ class CheckOutcome:
     counts: Counter[str] = field(default_factory=Counter)
     left_out: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -75,17 +84,19 @@ def list_static_checks() -> Iterator[CheckPhase]:
 
 def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     pytest = [str(BIN / "python"), "-m", "pytest", "-q"]
-    quick, fault, journey = (["-m", mark] for mark in ("not fault and not journey", "fault", "journey"))
+    quick, static, fault, journey = (["-m", mark] for mark in (QUICK, "static", "fault", "journey"))
     # Each of two processes takes half of the tests in their order, so that fixtures of a module are made once.
     halves = ["-n", "2", "--dist", "worksteal"]
+    yield CheckPhase("conventions", [*pytest, *halves, *static, *chosen], counts_tests=True)
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
-    # These mostly wait for processes. The tests of a file share a platform.
-    yield CheckPhase("faults", [*pytest, "-n", "2", "--dist", "loadfile", *fault, *chosen], counts_tests=True)
+    # These mostly wait for processes, so three run at a time. The tests of a file share a platform.
+    yield CheckPhase("faults", [*pytest, "-n", "3", "--dist", "loadfile", *fault, *chosen], True, repeats_failures=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
     if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
-        yield CheckPhase("journeys", [*pytest, *halves, "-p", "playwright", *journey, *chosen], counts_tests=True)
+        command = [*pytest, *halves, "-p", "playwright", *journey, *chosen]
+        yield CheckPhase("journeys", command, counts_tests=True, repeats_failures=True)
     else:
         left_out.append("journeys (no chromium)")
 
@@ -98,21 +109,49 @@ def run_phase(
         name: value for name, value in os.environ.items() if not name.startswith((*OWN_VARIABLES, *SLOW_VARIABLES))
     }
     env = {**inherited, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
-    began, last_line = time.monotonic(), ""
-    with subprocess.Popen(
-        phase.command, cwd=BASE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            last_line = line if line.strip() else last_line
+    began = time.monotonic()
+    code, counts = run_command(phase, phase.command, env)
+    if code == TESTS_FAILED and phase.repeats_failures:
+        print(f"\n===== {phase.name} that failed, once more", flush=True)
+        code, again = run_command(phase, [*phase.command, "--last-failed", "--last-failed-no-failures=none"], env)
+        if again["passed"] != counts["failed"]:
+            code = TESTS_FAILED  # not all of them ran again
+        if code == 0:
+            outcome.repeated.append(f"{again['passed']} of {phase.name}")
+            counts += Counter(passed=again["passed"], failed=-again["passed"])
     outcome.seconds[phase.name] = time.monotonic() - began
-    counts = parse_counts(last_line) if phase.counts_tests else Counter()
     outcome.counts += counts
-    is_empty = phase.counts_tests and process.returncode == NOTHING_COLLECTED
-    if process.returncode and not (is_empty and (may_be_empty or phase.name == "journeys")):
+    is_empty = phase.counts_tests and code == NOTHING_COLLECTED
+    if code and not (is_empty and (may_be_empty or phase.name == "journeys")):
         outcome.broken.append(phase.name)
         outcome.counts["failed"] += 0 if counts["failed"] else 1
+
+
+def run_command(phase: CheckPhase, command: list[str], env: Mapping[str, str]) -> tuple[int, Counter[str]]:
+    """Print the output of a command. Return its exit code and the counts in its last line."""
+    last_line = ""
+    with subprocess.Popen(
+        command,
+        cwd=BASE,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        deadline = threading.Timer(PHASE_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+        deadline.start()
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                last_line = line if line.strip() else last_line
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGINT)  # the terminal interrupts only this process
+            raise
+        finally:
+            deadline.cancel()
+    return process.returncode, parse_counts(last_line) if phase.counts_tests else Counter()
 
 
 def parse_counts(summary: str) -> Counter[str]:
@@ -130,6 +169,8 @@ def print_report(outcome: CheckOutcome, *, strict: bool) -> int:
         print(f"{seconds:7.1f} s  {name}")
     if outcome.broken:
         print("Failed: " + ", ".join(outcome.broken))
+    if outcome.repeated:
+        print("Passed only when repeated: " + ", ".join(outcome.repeated))
     left_out = [*outcome.left_out]
     if skipped := outcome.counts["skipped"]:
         left_out.append(f"{skipped} skipped tests (their reasons stand above)")

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import fast_flush, fast_migrations, kept_statements, module_rows, servers
+from tests import fast_flush, fast_migrations, kept_statements, module_rows, outer_templates, servers
 from tests.people.personas import LoggedInPersonas, log_in_personas
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     fast_flush.install()
     fast_migrations.install()
     kept_statements.install()
+    outer_templates.install()
     # Plain names of static files: hashed ones exist only after `collectstatic`.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # An empty static folder: otherwise each test client would scan every file before its first request.
@@ -43,7 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _skip_waits() -> None:
     """Turn off durability and deadlines."""
     default: dict[str, Any] = settings.DATABASES["default"]
-    default["OPTIONS"]["options"] += " -c synchronous_commit=off -c jit=off"
+    # A statement that takes minutes has a plan made for empty tables: better an error than a wait.
+    default["OPTIONS"]["options"] += " -c synchronous_commit=off -c jit=off -c statement_timeout=300s"
     # A busy machine slows down examples.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
@@ -54,6 +56,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Leave nothing for the collections at the end, in which pytest looks for unraisable exceptions."""
+    gc.freeze()
 
 
 def _cache_url_of_process(url: str) -> str:

@@ -1,11 +1,10 @@
 """Find or start the servers for the tests, before Django reads its settings. This is a pytest plugin.
 
-PostgreSQL: DATABASE_URL, else the one that answers on port 5432 as postgres, else the embedded one. Redis: REDIS_URL,
-else a Valkey of this run, because a server that several runs share would mix their messages.
+PostgreSQL: DATABASE_URL, else the embedded one. Redis: REDIS_URL, else a Valkey of this run, because a server that
+several runs share would mix their messages.
 """
 
 import gc
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,6 @@ from host import socket_paths
 from supervisor import database
 from tests import servers
 
-BASE = Path(__file__).resolve().parents[1]
 # A test database need not survive a power failure.
 _OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100", "shared_buffers": "128MB"} | {
     # It would analyze tables between two tests, when they are empty, and statements are planned for empty tables.
@@ -46,7 +44,7 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
     """Yield the variables that name the servers, and stop what was started for them."""
     with ExitStack() as started:
         addresses = {
-            "DATABASE_URL": os.environ.get("DATABASE_URL") or _usual_database(),
+            "DATABASE_URL": os.environ.get("DATABASE_URL", ""),
             "REDIS_URL": os.environ.get("REDIS_URL", ""),
         }
         if "" in addresses.values():
@@ -59,17 +57,6 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
                 started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"
         yield addresses
-
-
-def _usual_database() -> str:
-    import psycopg
-
-    try:
-        psycopg.connect("postgresql://postgres@127.0.0.1:5432/postgres", connect_timeout=3).close()
-    except psycopg.Error:
-        return ""
-    # Two copies of the project may be tested at the same time.
-    return f"postgresql://postgres@127.0.0.1:5432/stepmark_{hashlib.sha256(bytes(BASE)).hexdigest()[:8]}"
 
 
 def _address(socket_folder: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from accounts.models import User
 from labeling.models import (
     Assignment,
+    Judgment,
     Lane,
     Option,
     Problem,
@@ -17,6 +18,7 @@ from labeling.models import (
     Rater,
     Source,
     Step,
+    StepReview,
     Submission,
     Trace,
 )
@@ -110,3 +112,10 @@ def make_submitted(rater: Rater, trace: Trace, *, ms: int | None = None, **field
         total_ms=ms,
     )
     return assignment
+
+
+def make_judgment(assignment: Assignment, *, comment: str = "", **fields: Any) -> Judgment:
+    """Create a judgment of the first option of the trace, in its step review."""
+    step = Step.objects.filter(trace=assignment.trace).earliest("position")
+    turn = StepReview.objects.create(assignment=assignment, step=step, shown="0", chosen=0, comment=comment)
+    return Judgment.objects.create(turn=turn, option=step.options.earliest("position"), **fields)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
+from tests import kept_statements
+
 
 @contextmanager
 def keep_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
@@ -21,5 +23,6 @@ def keep_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
         yield
     finally:
         with blocker.unblock():
+            kept_statements.forget_statements()
             transaction.set_rollback(True)
             around.__exit__(None, None, None)

@@ -1,5 +1,6 @@
 """ARCHITECTURE.md lists the modules that a trace passes through, from the import to a PRM800K file."""
 
+import gc
 import inspect
 import json
 import re
@@ -36,11 +37,15 @@ def recorded(modules: set[str]) -> Iterator[None]:
             files.add(frame.f_code.co_filename)
 
     files: set[str] = set()
+    # Closing a generator that another test left behind would call it.
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         yield
     finally:
         sys.setprofile(None)
+        gc.enable()
     for file in files:
         if file.startswith(f"{ROOT}/"):
             parts = Path(file).relative_to(ROOT).with_suffix("").parts

@@ -9,11 +9,13 @@ from tests.conventions import RULES, exceptions
 from tests.conventions import names as naming
 from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, list_files, text_of
 
+pytestmark = pytest.mark.static
+
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 
 
 def broken(rule: ConventionRule, paths: Iterable[str]) -> dict[str, RuleFinding]:
-    """The findings of a rule in these files by `path::where`."""
+    """Return the findings of a rule in these files by `path::where`."""
     return {
         f"{path}::{finding.where}": finding
         for path in paths

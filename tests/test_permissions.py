@@ -17,12 +17,14 @@ from people.roles import RATING_ROLES
 from tests import factories
 from tests.dashboard import url_cases as of_leads
 from tests.exports import url_cases as of_snapshots
+from tests.machines import url_cases as of_judges
 from tests.people.personas import MEMBERS, OUTSIDERS, LoggedInPersonas, Personas
 from tests.prm import url_cases as of_prms
 from tests.url_arguments import (
     answered_question_args,
     api_token_args,
     assignment_in_progress_args,
+    authenticator_app_args,
     consent_args,
     contested_trace_args,
     decided_trace_args,
@@ -30,10 +32,13 @@ from tests.url_arguments import (
     image_args,
     import_args,
     job_args,
+    member_with_app_args,
     message_args,
     open_assignment_args,
+    passkey_args,
     project_args,
     project_image_args,
+    project_token_args,
     question_args,
     retired_gold_args,
     snapshot_args,
@@ -43,6 +48,7 @@ from tests.url_arguments import (
     submitted_args,
     trace_args,
     training_args,
+    waiting_device_args,
 )
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +69,7 @@ def everybody(status: int, **others: int) -> dict[str, int]:
 
 
 def members(status: int, **others: int) -> dict[str, int]:
-    """404 for non-members, one status for all members, and the login page for visitors."""
+    """Expect 404 for non-members, one status for all members, and the login page for visitors."""
     return {"visitor": 302, "stranger": 404, "neighbour": 404, **dict.fromkeys(MEMBERS, status), **others}
 
 
@@ -93,7 +99,7 @@ def bringers(status: int) -> dict[str, int]:
 
 
 def readers(status: int, **others: int) -> dict[str, int]:
-    """Members who may read the project: all except annotators."""
+    """Expect the status for members who may read the project: all except annotators."""
     return members(status, annotator=403, **others)
 
 
@@ -103,7 +109,7 @@ def raters(status: int) -> dict[str, int]:
 
 
 def its_rater(status: int) -> dict[str, int]:
-    """Only the assignment's rater, not even the owner."""
+    """Expect access only for the assignment's rater, not even for the owner."""
     return everybody(404, visitor=302, annotator=status)
 
 
@@ -119,6 +125,7 @@ URL_CASES: dict[str, UrlCase] = {
     # API: refused without a token; tests/api covers each role with one
     "api:schema": UrlCase("get", everybody(200)),
     "api:security_events": UrlCase("get", everybody(401)),
+    "api:unknown_address": UrlCase("get", everybody(404), lambda _cast: {"rest": "projects/a/events"}),
     "api:projects": UrlCase("get", everybody(401)),
     "api:project": UrlCase("get", everybody(401), project_args),
     "api:agreement": UrlCase("get", everybody(401), project_args),
@@ -142,6 +149,26 @@ URL_CASES: dict[str, UrlCase] = {
     "account_reset_password": UrlCase("get", everybody(200)),
     "account_change_password": UrlCase("get", everybody(200, visitor=302)),
     "sign_ins": UrlCase("get", everybody(200, visitor=302)),
+    "account_reauthenticate": UrlCase("get", everybody(200, visitor=302)),
+    "mfa_authenticate": UrlCase("get", everybody(302)),  # only in the middle of a login
+    "mfa_login_webauthn": UrlCase("get", everybody(302)),
+    "mfa_index": UrlCase("get", everybody(200, visitor=302)),
+    "change_details": UrlCase("get", everybody(200, visitor=302)),
+    "mfa_activate_totp": UrlCase("get", everybody(200, visitor=302)),
+    "mfa_deactivate_totp": UrlCase("get", everybody(404, visitor=302, lead=200), authenticator_app_args),
+    "mfa_view_recovery_codes": UrlCase("get", everybody(404, visitor=302)),  # without a factor there are none
+    "mfa_download_recovery_codes": UrlCase("get", everybody(404, visitor=302)),
+    "mfa_generate_recovery_codes": UrlCase("get", everybody(200, visitor=302)),
+    "mfa_add_webauthn": UrlCase("get", everybody(200, visitor=302)),
+    "mfa_remove_webauthn": UrlCase("get", everybody(404, visitor=302, lead=200), passkey_args),
+    "end_session": UrlCase("post", everybody(302), lambda cast: {"reference": "0" * 24}),
+    "end_other_sessions": UrlCase("post", everybody(302)),
+    # no provider is configured
+    "sso_login": UrlCase("post", everybody(404)),
+    "sso_confirm": UrlCase("post", everybody(404, visitor=302)),
+    "sso_connect": UrlCase("post", everybody(404, visitor=302)),
+    "sso_disconnect": UrlCase("post", everybody(302)),
+    "sso_callback": UrlCase("get", everybody(404)),
     "tokens": UrlCase("get", everybody(200, visitor=302)),
     "withdraw_token": UrlCase("post", everybody(404, visitor=302, engineer=302), api_token_args),
     "login_link": UrlCase("get", everybody(410), spent_token_args),
@@ -152,6 +179,9 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:history": UrlCase("get", everybody(200, visitor=302)),
     "annotate:submitted_one": UrlCase("get", its_rater(200), submitted_args),
     "annotate:correct": UrlCase("post", its_rater(302), submitted_args),
+    "annotate:your_data": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:download_your_data": UrlCase("get", everybody(200, visitor=302)),
+    "annotate:erase_account": UrlCase("post", everybody(422, visitor=302)),
     "annotate:keys": UrlCase("get", everybody(200, visitor=302)),
     "annotate:messages": UrlCase("get", everybody(200, visitor=302)),
     "annotate:unread": UrlCase("get", members(200), project_args),
@@ -163,6 +193,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:join": UrlCase("get", everybody(410), spent_token_args),
     "annotate:enter": UrlCase("get", raters(200), project_args),
     "annotate:consent": UrlCase("post", raters(302), consent_args, {"agrees": "yes", "version": "1"}),
+    "annotate:decline_consent": UrlCase("post", raters(302), consent_args),
     "annotate:read_guideline": UrlCase("post", raters(302), guideline_args, {"version": "1"}),
     "annotate:try_again": UrlCase("post", raters(302), project_args),
     "annotate:done": UrlCase("get", raters(200), project_args),
@@ -197,8 +228,10 @@ URL_CASES: dict[str, UrlCase] = {
     # leads
     "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200, lead=200)),
     **{name: UrlCase(*each) for name, each in of_prms.PRM_URL_CASES.items()},
+    **{name: UrlCase(*each) for name, each in of_judges.JUDGE_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_leads.DASHBOARD_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_snapshots.SNAPSHOT_URL_CASES.items()},
+    "dashboard:reset_factors": UrlCase("post", members(403, owner=302), member_with_app_args),
     "dashboard:members": UrlCase("get", managers(200), project_args),
     "dashboard:create_invitation": UrlCase(
         "post", managers(201), project_args, {"role": "annotator", "uses_allowed": 1, "days": 1}
@@ -206,6 +239,10 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:revoke_invitation": UrlCase("post", managers(302), of_invitation),
     "dashboard:change_member_role": UrlCase("post", managers(302), of_annotator, {"role": "engineer"}),
     "dashboard:remove_member": UrlCase("get", managers(200), of_annotator),
+    "dashboard:release_device": UrlCase("post", managers(302), waiting_device_args),
+    "dashboard:api_tokens": UrlCase("get", members(403, owner=200), project_args),
+    "dashboard:revoke_api_token": UrlCase("post", members(403, owner=302), project_token_args),
+    "dashboard:erase_member": UrlCase("get", members(403, owner=200), of_annotator),
     "dashboard:restore_member": UrlCase("post", managers(302), of_removed_annotator),
     "dashboard:allow_screening_attempt": UrlCase("post", managers(302), of_annotator),
     "dashboard:admit_member": UrlCase("post", managers(302), of_annotator),

@@ -14,7 +14,7 @@ from tests.exports.url_cases import snapshot_args
 from tests.people.personas import MEMBERS, LoggedInPersonas, Personas, make_personas
 from tests.test_permissions import URL_CASES
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 PAGES = [name for name in URL_CASES if name.startswith(("annotate:", "dashboard:"))]
 REFUSED = {403, 404, 405}
@@ -65,7 +65,7 @@ def test_ids_of_another_project_are_found_in_no_form_and_no_search(
 
 
 def test_other_methods_give_no_more_access(personas: LoggedInPersonas) -> None:
-    """Pages with forms at their own URL refuse POST to users who may not GET them."""
+    """A page whose form is sent to its own URL refuses a POST by anyone who may not open the page."""
     let_in = {}
     for name in [name for name in PAGES if URL_CASES[name].method == "get"]:
         for person in MEMBERS:

@@ -2,6 +2,10 @@
 
 from typing import Protocol
 
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.mfa.webauthn.internal.auth import WebAuthn
+from django.utils import timezone
+
 from accounts import tokens
 from accounts.models import User
 from jobs.models import Job
@@ -13,6 +17,7 @@ from labeling.quality.adjudication import decide_trace
 from labeling.quality.gold import make_gold, retire_gold
 from labeling.traces import import_job
 from people import member_messages, members
+from people.models import Membership, WorkerDevice, WorkerId
 from tests import factories
 from tests.labeling.quality import submitted_work
 
@@ -153,6 +158,24 @@ def api_token_args(cast: UrlPersonas) -> dict[str, object]:
     return {"token": token.pk}
 
 
+def authenticator_app_args(cast: UrlPersonas) -> dict[str, object]:
+    """Give the lead an authenticator app."""
+    TOTP.activate(cast.lead, generate_totp_secret())
+    return {}
+
+
+def passkey_args(cast: UrlPersonas) -> dict[str, object]:
+    """Give the lead a passkey."""
+    return {"pk": WebAuthn.add(cast.lead, "Key", {}).instance.pk}
+
+
+def member_with_app_args(cast: UrlPersonas) -> dict[str, object]:
+    """Give a member an authenticator app."""
+    TOTP.activate(cast.annotator, generate_totp_secret())
+    membership = members.get_membership(project=cast.project, user=cast.annotator)
+    return {"slug": cast.project.slug, "member": membership.pk}
+
+
 def spent_token_args(cast: UrlPersonas) -> dict[str, object]:
     return {"token": "never-one"}
 
@@ -190,3 +213,23 @@ def import_args(cast: UrlPersonas) -> dict[str, object]:
 
 def source_args(cast: UrlPersonas) -> dict[str, object]:
     return {"slug": cast.project.slug, "source": factories.make_source(cast.project).pk}
+
+
+def waiting_device_args(cast: UrlPersonas) -> dict[str, object]:
+    worker = WorkerId.objects.create(
+        project=cast.project,
+        user=cast.annotator,
+        worker="5f3a",
+        first_came_at=factories.NOW,
+        last_came_at=factories.NOW,
+    )
+    member = Membership.objects.get(project=cast.project, user=cast.annotator)
+    device = WorkerDevice.objects.create(worker=worker, digest="d", came_at=factories.NOW)
+    return {"slug": cast.project.slug, "member": member.pk, "device": device.pk}
+
+
+def project_token_args(cast: UrlPersonas) -> dict[str, object]:
+    token, _ = tokens.create_api_token(
+        user=cast.engineer, name="CI", scopes=["read"], lasts=None, now=timezone.now(), project_id=cast.project.pk
+    )
+    return {"slug": cast.project.slug, "token": token.pk}

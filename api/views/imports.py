@@ -32,6 +32,7 @@ from labeling.traces import import_job, locations, scan
 from people.roles import Action
 
 MAX_LISTED = 100
+MAX_KEY_LENGTH = 100
 IDEMPOTENCY_KEY_HEADER = OpenApiParameter(
     "Idempotency-Key",
     str,
@@ -75,8 +76,10 @@ class ImportChoices(serializers.Serializer[Any]):
     purpose = serializers.ChoiceField(default=SourcePurpose.RATE.value, choices=SourcePurpose.choices)
     private = serializers.ChoiceField(default="count", choices=["count", "mask", "refuse"])
     licence = serializers.CharField(default="", allow_blank=True, max_length=200)
-    statement = serializers.CharField(default="", allow_blank=True, max_length=2000, help_text="Where it comes from.")
-    is_lenient = serializers.BooleanField(default=False, help_text="Skip bad lines instead of refusing the file.")
+    statement = serializers.CharField(
+        default="", allow_blank=True, max_length=2000, help_text="Where the data comes from."
+    )
+    is_lenient = serializers.BooleanField(default=False, help_text="Skip bad lines instead of rejecting the file.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse unknown options: a misspelled one would be ignored and import the file differently."""
@@ -160,6 +163,9 @@ def _project_imports(project: Project) -> Any:
 def _request_import(request: Request, project: Project, options: dict[str, Any]) -> tuple[Job, bool]:
     """Store the body and request its import, unless an earlier request with the same key did."""
     user, now = cast(User, request.user), timezone.now()
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > MAX_KEY_LENGTH:
+        raise ApiProblem(_("The idempotency key is too long: use up to %(n)d characters.") % {"n": MAX_KEY_LENGTH})
     limit_requests({"upload": 1}, account=user.pk, project=project.pk)
     path = _store_body(request, options.pop("name"))
 
@@ -171,7 +177,7 @@ def _request_import(request: Request, project: Project, options: dict[str, Any])
         sha256 = input_files.hash_file(path)
         job, is_new = idempotency.request_once(
             user=user,
-            key=request.headers.get("Idempotency-Key", "")[:100],
+            key=key,
             content={"project": project.pk, "name": path.name, "sha256": sha256, **options},
             start=start,
             now=now,

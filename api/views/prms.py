@@ -16,13 +16,14 @@ from api import request_bodies
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
 from formats import integers
+from outbound.sealed_secrets import SecretUnreadable
 from people.roles import Action
 from prm import inference, scores
 from prm.backends.base import BackendError, ScorerInput
 from prm.inference import TracePrediction
 from prm.models import PRM
 from prm.models.prm import PRMUsagePurpose
-from prm.registry import NotRegistrable, SecretUnreadable
+from prm.registry import NotRegistrable
 
 _STEPS = serializers.ListField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), max_length=5000)
 _MAX_LINE_BYTES = 1 << 20

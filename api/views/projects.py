@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.models import Scope, User
+from accounts.models import ApiToken, Scope, User
 from api.problems import ApiProblem
 from labeling.models import Project, Rater
 from labeling.quality import project_stats
@@ -34,7 +34,10 @@ class ProjectView(APIView):
 
     def enter(self, request: Request, slug: str) -> Membership:
         user = cast(User, request.user)
-        membership = get_object_or_404(Membership.objects.of(user).select_related("project"), project__slug=slug)
+        memberships = Membership.objects.of(user).select_related("project")
+        if (project := cast(ApiToken, request.auth).project) is not None:
+            memberships = memberships.filter(project=project)
+        membership = get_object_or_404(memberships, project__slug=slug)
         roles.require_action(membership, self.actions["GET" if request.method == "HEAD" else cast(str, request.method)])
         return membership
 
@@ -46,6 +49,8 @@ class ProjectListView(APIView):
     def get(self, request: Request) -> Response:
         """The projects that the token's user may read."""
         projects = roles.visible_projects(cast(User, request.user), Action.READ).order_by("slug")
+        if (project := cast(ApiToken, request.auth).project) is not None:
+            projects = projects.filter(pk=project)
         return Response(ProjectSerializer(projects, many=True).data)
 
 
@@ -66,19 +71,27 @@ class AgreementView(ProjectView):
     @extend_schema(
         operation_id="read_agreement",
         parameters=[
-            OpenApiParameter(
-                "without", str, many=True, description="The pseudonym of a rater to leave out. Repeat it for several."
+            OpenApiParameter(name, str, many=True, description=f"{what} Can be repeated.")
+            for name, what in (
+                ("only", "The pseudonym of a rater whose labels count, and no others."),
+                ("without", "The pseudonym of a rater to leave out."),
             )
         ],
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str) -> Response:
         """The headline agreement of the project: each statistic with its interval, or why it is missing. With
-        `without`, traces on which one of these raters is compared are left out."""
+        `only`, it covers the traces on which these raters are compared with each other; with `without`, those on which
+        none of these raters is compared."""
         project = self.enter(request, slug).project
-        labelers = request.query_params.getlist("without")
-        raters = dict(Rater.objects.filter(project=project, labeler__in=labelers).values_list("labeler", "pk"))
-        if unknown := sorted(set(labelers) - raters.keys()):
-            raise ApiProblem(f"Unknown rater: {', '.join(unknown)}. Use pseudonyms of this project.")
-        found = project_stats.compute_headline_without(project_id=project.pk, raters=[*raters.values()])
-        return Response({**found, "without": sorted(raters)})
+        chosen = {name: _find_raters(project, request.query_params.getlist(name)) for name in ("only", "without")}
+        raters = {name: [*found.values()] for name, found in chosen.items()}
+        found = project_stats.compute_headline_by_raters(project_id=project.pk, **raters)
+        return Response({**found, **{name: sorted(found) for name, found in chosen.items()}})
+
+
+def _find_raters(project: Project, labelers: list[str]) -> dict[str | None, int]:
+    raters = dict(Rater.objects.filter(project=project, labeler__in=labelers).values_list("labeler", "pk"))
+    if unknown := sorted(set(labelers) - raters.keys()):
+        raise ApiProblem(f"Unknown rater: {', '.join(unknown)}. Use pseudonyms of this project.")
+    return raters

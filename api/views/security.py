@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts import security_log
-from accounts.models import Scope, User
+from accounts.models import ApiToken, Scope, User
 
 
 class SecurityEventChoices(serializers.Serializer[Any]):
@@ -32,7 +32,7 @@ class SecurityEventView(APIView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """Events of the security log, oldest first, one JSON object per line. Store the last `id` and send it as
         `after` next time. An event appears ten seconds after it happened."""
-        if not cast(User, request.user).is_staff:
+        if not cast(User, request.user).is_staff or cast(ApiToken, request.auth).project is not None:
             raise exceptions.PermissionDenied(_("Only operators can read the security log."))
         choices = SecurityEventChoices(data=request.query_params)
         choices.is_valid(raise_exception=True)

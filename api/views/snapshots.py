@@ -33,7 +33,9 @@ RANGE_HEADER = OpenApiParameter(
 class OrderSerializer(serializers.Serializer[Any]):
     """Snapshot options, the same as those of `manage.py build_snapshot`."""
 
-    name = serializers.SlugField(required=False, max_length=100, help_text="Default: the project's next name.")
+    name = serializers.SlugField(
+        required=False, max_length=100, help_text="Default: the next name in the project’s sequence."
+    )
     purpose = serializers.ChoiceField(default=SnapshotPurpose.ARCHIVE.value, choices=SnapshotPurpose.choices)
     formats = serializers.ListField(child=serializers.ChoiceField(choices=list(OUTPUT_FORMATS)), min_length=1)
     ending = serializers.ChoiceField(default="jsonl", choices=list(ENDINGS))
@@ -43,14 +45,19 @@ class OrderSerializer(serializers.Serializer[Any]):
     test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     without_duplicates = serializers.BooleanField(default=False)
     has_labeler_names = serializers.BooleanField(
-        default=False, help_text="Imported labelers keep the names of their files. Default: pseudonyms."
+        default=False, help_text="Export imported labelers under their names in the files. Default: pseudonyms."
     )
     taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
     reason = serializers.CharField(
-        default="", allow_blank=True, max_length=2000, help_text="Why excluded data is included (`taken_in`)."
+        default="",
+        allow_blank=True,
+        max_length=2000,
+        help_text="Why data that would be excluded is included (`taken_in`).",
     )
     deliver_to = serializers.ListField(
-        child=serializers.CharField(max_length=100), default=list, help_text="Names of configured destinations."
+        child=serializers.CharField(max_length=100),
+        default=list,
+        help_text="Names of configured destinations to deliver to.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ MAX_STEERED = 5000  # traces of one request
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuse unknown keys: ignoring a misspelled one would do something else than asked."""
+    """Refuse unknown keys: ignoring a misspelled one would do something other than requested."""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if unknown := sorted(set(self.initial_data) - set(self.fields)):
@@ -42,20 +42,22 @@ class SteeringSerializer(StrictSerializer):
     refs = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
     domain = serializers.CharField(max_length=100, required=False)
     tagged = serializers.CharField(max_length=40, required=False, help_text="Only traces with this tag.")
-    file = serializers.CharField(max_length=200, required=False, help_text="A part of the name of the imported file.")
-    metadata = serializers.DictField(required=False, help_text="Fields of the metadata with their values.")
+    file = serializers.CharField(max_length=200, required=False, help_text="Part of the name of the imported file.")
+    metadata = serializers.DictField(required=False, help_text="Metadata fields with their values.")
     tag = serializers.CharField(max_length=40, required=False, help_text="The tag to add or to remove.")
     group = serializers.CharField(max_length=80, required=False, help_text="`first`: only for this group.")
     rater = serializers.CharField(
-        max_length=200, required=False, help_text="`first`: only for this annotator; a user name or a pseudonym."
+        max_length=200, required=False, help_text="`first`: only for this annotator; a username or a pseudonym."
     )
-    reviewer = serializers.CharField(max_length=200, required=False, help_text="Who adjudicates; absent for no one.")
-    reason = serializers.CharField(max_length=200, required=False, help_text="Why traces are withdrawn.")
+    reviewer = serializers.CharField(
+        max_length=200, required=False, help_text="Username of the person who adjudicates; leave out to assign no one."
+    )
+    reason = serializers.CharField(max_length=200, required=False, help_text="Why the traces are withdrawn.")
 
 
 class OutcomeSerializer(serializers.Serializer[Any]):
     done = serializers.IntegerField()
-    skipped = serializers.DictField(child=serializers.IntegerField(), help_text="Numbers by reason.")
+    skipped = serializers.DictField(child=serializers.IntegerField(), help_text="Number of skipped traces by reason.")
 
 
 class SteerTracesView(ProjectView):
@@ -90,7 +92,8 @@ class SteerTracesView(ProjectView):
 class GroupSerializer(StrictSerializer):
     name = serializers.CharField(max_length=80)
     raters = serializers.ListField(
-        child=serializers.CharField(max_length=200), help_text="User names or pseudonyms. They replace earlier ones."
+        child=serializers.CharField(max_length=200),
+        help_text="Usernames or pseudonyms. They replace the current annotators of the group.",
     )
 
 
@@ -126,7 +129,7 @@ class GroupDetailView(ProjectView):
 
     @extend_schema(operation_id="delete_group", responses={204: None})
     def delete(self, request: Request, slug: str, name: str) -> HttpResponse:
-        """Delete a group. Its waiting traces return to their usual order, and its rules stop."""
+        """Delete a group. Its waiting traces return to their usual places in the queue, and its rules stop."""
         project = self.enter(request, slug).project
         group = get_object_or_404(RaterGroup.objects.named(), project=project, name=name)
         steering_rules.delete_group(group=group, by=cast(User, request.user), now=timezone.now())
@@ -142,14 +145,18 @@ class RuleSerializer(StrictSerializer):
     id = serializers.IntegerField(read_only=True)
     domain = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     file = serializers.CharField(
-        max_length=100, required=False, default="", allow_blank=True, help_text="A part of the name of the file."
+        max_length=100, required=False, default="", allow_blank=True, help_text="Part of the name of the imported file."
     )
-    share = serializers.FloatField(min_value=0.0001, max_value=1, help_text="Of the traces that match.")
+    share = serializers.FloatField(
+        min_value=0.0001,
+        max_value=1,
+        help_text="Share of matching traces to move to the front, above 0 and up to 1.",
+    )
     group = serializers.CharField(
         max_length=80, required=False, default="", allow_blank=True, help_text="Empty: for everyone."
     )
     applies_to_existing = serializers.BooleanField(
-        default=False, write_only=True, help_text="Also for existing traces that are not labeled yet."
+        default=False, write_only=True, help_text="Also apply the rule to existing traces that are not labeled yet."
     )
 
 
@@ -185,7 +192,7 @@ class RuleDetailView(ProjectView):
 
     @extend_schema(operation_id="stop_rule", responses={204: None})
     def delete(self, request: Request, slug: str, rule: int) -> HttpResponse:
-        """Stop a rule. Traces that it has put first stay first."""
+        """Stop a rule. Traces that it moved to the front stay there."""
         project = self.enter(request, slug).project
         row = get_object_or_404(SteeringRule, project=project, pk=rule, stopped_at=None)
         steering_rules.stop_rule(rule=row, by=cast(User, request.user), now=timezone.now())
@@ -220,7 +227,9 @@ class PaidWorkSerializer(serializers.Serializer[Any]):
     days = serializers.IntegerField()
     traces = serializers.IntegerField()
     hours = serializers.FloatField()
-    pay = serializers.DecimalField(max_digits=14, decimal_places=2, allow_null=True, help_text="Null without a rate.")
+    pay = serializers.DecimalField(
+        max_digits=14, decimal_places=2, allow_null=True, help_text="Null if the project has no pay rate."
+    )
     currency = serializers.CharField()
 
 

@@ -43,12 +43,12 @@ class ListedStep(serializers.Serializer[Any]):
 
 
 class ListedTrace(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="The `trace` of a line of scores.")
-    digest = serializers.CharField(help_text="Names the trace in a line of scores, too; equal in other installations.")
+    id = serializers.IntegerField(help_text="The value of `trace` in a line of scores.")
+    digest = serializers.CharField(help_text="Can replace `trace` in a line of scores; the same in every installation.")
     problem = serializers.CharField()
     domain = serializers.CharField()
     steps = ListedStep(many=True)
-    ref = serializers.CharField(help_text="Its name in the file.")
+    ref = serializers.CharField(help_text="Name of the trace in the imported file.")
     file = serializers.CharField(help_text="The name of the imported file.")
     tags = serializers.ListField(child=serializers.CharField())
     metadata = serializers.DictField(help_text="Further fields of the imported record.")

@@ -21,7 +21,7 @@ from prm.backends.base import ScorerInput
 from stats.arrays import Bools, Floats, Ints
 
 NAME, VERSION = "builtin", 2
-_PENALTY = 0.005  # inverse strength, as scikit-learn's C
+_PENALTY = 0.005  # inverse strength, like scikit-learn's C
 _MAX_WORD_WEIGHT = 10.0  # relative to the features
 # Threads do not speed up fits of this size, and on a busy machine they wait for each other (6 ms became 112).
 _threads = ThreadpoolController()

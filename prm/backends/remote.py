@@ -177,7 +177,7 @@ def _parse_scores(row: Any) -> Floats:
 
 
 class _RetryableError(Exception):
-    """The attempt failed in a way that another one may not."""
+    """The attempt failed, but another one may succeed."""
 
 
 def validate_address(address: str) -> str:
@@ -220,5 +220,7 @@ def _send_once(address: str, body: bytes, headers: Mapping[str, str], timeout: f
     if response.status != 200:
         raise RequestRefused(response.status)
     if response.is_cut:
-        raise BadScores(f"The scorer's answer is larger than {_MAX_BYTES >> 20} MB. Register it with a smaller batch.")
+        raise BadScores(
+            f"The scorer's answer is larger than {_MAX_BYTES >> 20} MB. Register the PRM with a smaller batch."
+        )
     return response.content

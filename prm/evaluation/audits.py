@@ -92,7 +92,7 @@ def _audit_collapse(judged: JudgedTraces, outcomes: TraceOutcomes) -> dict[str, 
 
 
 def last_step_ratio(*, p_wrong: Floats, lengths: Ints, is_answer_right: Bools) -> AuditFigure:
-    """Compare how often the last step scores lowest with chance. Of equally low steps the last one counts."""
+    """Return how often the last step scores lowest, relative to chance. Of equally low steps the last one counts."""
     starts = np.cumsum(lengths) - lengths
     traces = np.flatnonzero(~is_answer_right & (lengths > 1))
     if not len(traces):

@@ -9,13 +9,13 @@ project's margin, 0.05 by default.
     accepted    low > -δ: it is not worse by the margin or more. A PRM that is worse by δ passes in at most 2.5 %
     undecided   otherwise, and if nothing can be compared: no evidence is no proof of equality
 
-An undecided candidate never replaces the current PRM by itself; a person can decide. Its power comes with it: the
-smallest true difference that this held-out set shows with a probability of 80 %,
+An undecided candidate never replaces the current PRM by itself; a person can decide. Its result states the power of the
+test: the smallest true difference that this held-out set shows with a probability of 80 %,
 
     (t₀.₉₇₅ + z₀.₈) s,   s = (high - low) / 2 t₀.₉₇₅
 
-and how many problems are missing: for n problems s shrinks by √n, and the larger number counts of those with which an
-equally good candidate is accepted with 80 %, and with which the present d would be decided.
+and how many problems are missing: with n problems, s is proportional to 1/√n. One number of problems is needed to
+accept an equally good candidate with 80 %, another to decide the present d; the larger one counts.
 
 The first PRM of a project may start without an evaluation, since it replaces a random order.
 

@@ -32,7 +32,7 @@ class LabeledSteps:
         return int(self.problems.max()) + 1 if len(self.problems) else 0
 
     def take(self, rows: Ints) -> "LabeledSteps":
-        """Return the named steps; a row may be named several times."""
+        """Return these rows; a row may be given several times."""
         return LabeledSteps(**{name: column[rows] for name, column in vars(self).items()})
 
     def with_scores(self, p_wrong: Floats) -> "LabeledSteps":

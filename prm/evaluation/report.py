@@ -1,4 +1,4 @@
-"""All figures of a PRM's evaluation. A claim needs the whole table, never one figure.
+"""Compute all figures of a PRM's evaluation. Base a claim on the whole table, never on one figure.
 
     first errors   F1, accuracy on erroneous and on correct traces, at a threshold found on other problems
     steps          AUC, risk-set AUC, the length-matched form, the same for length only, ECE, missed errors

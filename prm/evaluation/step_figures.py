@@ -43,7 +43,7 @@ Pairs = Floats  # (…, 2): pairs in the right order, all pairs
 
 @dataclass(frozen=True)
 class _PairCounts:
-    """Pairs by step (each pair counted at both of its steps), and the part of them within one problem."""
+    """Pairs by step (each pair is counted at both of its steps), and the pairs within one problem."""
 
     by_step: Pairs
     within: Pairs
@@ -195,13 +195,13 @@ def false_alarm_share(steps: LabeledSteps) -> Estimate:
 
 
 def false_confidence_share(steps: LabeledSteps, *, is_case: Bools | None = None) -> Estimate:
-    """Return the share among all wrong steps, or among the given ones."""
+    """Return the share of wrong steps that are confidently rated correct, among all wrong steps or the given ones."""
     is_wrong = steps.is_wrong if is_case is None else steps.is_wrong & is_case
     return share_of_steps(steps, is_case=is_wrong, is_counted=1 - steps.p_wrong >= CONFIDENT)
 
 
 def share_of_steps(steps: LabeledSteps, *, is_case: Bools, is_counted: Bools) -> Estimate:
-    """Of the steps that are a case, return the share that is counted."""
+    """Return the share of hits among the steps that are cases."""
     rows = np.column_stack([is_case & is_counted, is_case]).astype(np.float64)
     return _estimate_sums(steps, rows, estimation.share_statistic(0, 1), pairable=int(is_case.sum()))
 

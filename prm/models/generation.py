@@ -94,7 +94,7 @@ class Generation(models.Model):
 
 
 class LoopRules(models.Model):
-    """How a project's batches are drawn, and when a generation starts automatically."""
+    """The settings by which a project's batches are drawn and generations start automatically."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="loop_rules", primary_key=True)
     acquisition = models.CharField(max_length=200, default=acquisitions.DEFAULT)

@@ -118,7 +118,7 @@ class Score(models.Model):
 
 
 class FileEvaluation(models.Model):
-    """A PRM's figures on a file in ProcessBench's format, at the threshold that it had then."""
+    """A PRM's figures on a file in ProcessBench's format, at the threshold that the PRM had at that time."""
 
     prm = models.ForeignKey(PRM, on_delete=models.CASCADE, related_name="file_evaluations")
     name = models.CharField(max_length=200)

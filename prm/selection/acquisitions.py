@@ -15,7 +15,7 @@ Acquisition functions give scores above zero; a trace with a higher one is label
     max_step_entropy             max_i H_b(h_i)
     margin                       1 - (p₁ - p₂), the two most probable positions of the first error, "none" included
     convincing_wrong_answer      P(none) if the answer is known to be wrong, else almost zero
-    longest                      mean log characters of a step: uses no PRM, and is a strong baseline
+    longest                      mean log characters of a step: uses no PRM, but is a strong baseline
     random                       1
 
 H_b is the binary entropy. A project can name its own function as
@@ -221,7 +221,7 @@ def outcome_strata(pool: Pool) -> Ints:
 
 
 def spread_features(pool: Pool) -> Floats:
-    """Return a standardized point for each trace, from what the scores and the sizes of its steps say about it."""
+    """Return a standardized point in feature space for each trace, from the scores and the sizes of its steps."""
     errors, lengths = first_error_probabilities(pool), pool.lengths.astype(np.float64)
     position = (np.arange(len(pool.hazards)) - np.repeat(pool.starts, pool.lengths)) / np.repeat(lengths, pool.lengths)
     columns = (
@@ -277,7 +277,7 @@ def fit_reading_rates(*, seconds: Floats, steps_read: Ints, words_read: Ints) ->
 
 
 def _fit_nonnegative(design: Floats, seconds: Floats) -> Floats:
-    """Fix rates that would be negative at zero and fit the others again."""
+    """Fit the rates. Set rates that would be negative to zero, and fit the others again."""
     rates, is_free = np.zeros(3), np.ones(3, dtype=np.bool_)
     while is_free.any():
         solution = np.linalg.lstsq(design[:, is_free], seconds, rcond=None)[0]

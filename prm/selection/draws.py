@@ -89,8 +89,8 @@ class _Policy:
     """The policy's weights, given the draws so far.
 
     Traces are stored in blocks of neighbors in feature space, each block within one stratum. A draw changes the sums of
-    few blocks, and moves only near points away: a block whose box is further from the draw than all of its points are
-    from earlier draws is skipped. So a draw does not read the whole pool.
+    few blocks, and affects only near points: a block whose box is further from the draw than all of its points are from
+    earlier draws is skipped. So a draw does not read the whole pool.
     """
 
     def __init__(self, scores: Floats, temperature: float, strata: Ints, features: Floats | None) -> None:
@@ -106,7 +106,7 @@ class _Policy:
         for rows in self._slices:
             logs[rows] -= logs[rows].max()
         plain = np.where(is_trace, np.exp(np.maximum(logs, -_LOG_WEIGHT_RANGE)), 0.0)
-        # The weights by the score, and those of the draws that are spread out, which begin after the first draw.
+        # The weights by score, and the weights of draws that are spread out, which begin after the first draw.
         self._weights = np.stack([plain, np.zeros_like(plain)])
         self._sums = self._weights.sum(axis=2)
         self._power, self._points = 0.5 / temperature, None
@@ -123,7 +123,7 @@ class _Policy:
         self._weights[:, blocks, columns] = 0.0
         self._sums[:, blocks] = self._weights[:, blocks].sum(axis=2)
         if self._points is not None:
-            self._distances[blocks, columns] = 0.0  # no draw is closer: the point is not moved away again
+            self._distances[blocks, columns] = 0.0  # no draw is closer: the weight does not change again
             self._furthest[blocks] = self._distances[blocks].max(axis=1)
 
     def update(self) -> bool:

@@ -37,7 +37,7 @@ _MIN_VALUE = 1e-6
 
 
 class InvalidScores(ValueError):
-    """The scores cannot mean what the PRM declares."""
+    """The scores do not fit the semantics that the PRM declares."""
 
 
 class Semantics(enum.StrEnum):

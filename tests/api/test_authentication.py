@@ -7,14 +7,14 @@ from drf_spectacular.validation import validate_schema
 
 from accounts.models import ApiToken
 from tests.api import api_clients
-from tests.people.personas import make_personas
+from tests.people.personas import LoggedInPersonas
 
 pytestmark = pytest.mark.django_db
 JSON = {"Accept": "application/json"}
 
 
-def test_list_has_projects_that_the_user_may_read() -> None:
-    cast = make_personas()
+def test_list_has_projects_that_the_user_may_read(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     found = api_clients.make_client(cast.engineer).get(reverse("api:projects")).json()
     assert [project["slug"] for project in found] == [cast.project.slug]
     for person in (cast.annotator, cast.stranger):
@@ -25,16 +25,16 @@ def test_list_has_projects_that_the_user_may_read() -> None:
     ("person", "status"),
     [("stranger", 404), ("neighbour", 404), ("annotator", 403), ("engineer", 200), ("reviewer", 200), ("owner", 200)],
 )
-def test_project_access_by_role(person: str, status: int) -> None:
-    cast = make_personas()
+def test_project_access_by_role(person: str, status: int, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     response = api_clients.make_client(getattr(cast, person)).get(reverse("api:project", args=[cast.project.slug]))
     assert response.status_code == status
     if status != 200:
         assert api_clients.problem_detail(response)
 
 
-def test_request_needs_a_valid_token_with_the_scope() -> None:
-    cast = make_personas()
+def test_request_needs_a_valid_token_with_the_scope(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     address = reverse("api:project", args=[cast.project.slug])
     nothing = Client().get(address)
     assert nothing.status_code == 401
@@ -49,8 +49,8 @@ def test_request_needs_a_valid_token_with_the_scope() -> None:
     assert program.get(address).status_code == 401
 
 
-def test_expired_token_gets_a_problem_response() -> None:
-    cast = make_personas()
+def test_expired_token_gets_a_problem_response(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     program = api_clients.make_client(cast.engineer)
     ApiToken.objects.update(made_at="2025-01-01T00:00Z", expires_at="2025-02-01T00:00Z")
     response = program.get(reverse("api:projects"))
@@ -60,21 +60,22 @@ def test_expired_token_gets_a_problem_response() -> None:
 
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
-    | {"agreement", "groups", "rules", "pay"},
+    | {"agreement", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"},
     "bring_in": {"post imports", "delete import"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},
+    "judge": {"post judges", "post judge_runs", "delete judge_run", "post resume_judge_run", "put machine_budget"},
     "steer": {"post steer_traces", "put groups", "delete group", "post rules", "delete rule"},
 }
 
 
 @pytest.mark.parametrize("scope", OPENS)
-def test_scope_permits_only_its_operations(scope: str) -> None:
+def test_scope_permits_only_its_operations(scope: str, personas: LoggedInPersonas) -> None:
     """Request every operation of the schema as the owner, with one scope."""
-    cast = make_personas()
+    cast = personas.cast
     program, values = (
         api_clients.make_client(cast.owner, scope),
-        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1},
+        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, "judge": 1, "run": 1},
     )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():
@@ -87,8 +88,14 @@ def test_scope_permits_only_its_operations(scope: str) -> None:
     assert opened == OPENS[scope]
 
 
-def test_browser_session_is_ignored(client: Client) -> None:
-    cast = make_personas()
+@pytest.mark.parametrize("method", ["get", "post", "options"])
+def test_unknown_address_gets_a_problem_response(method: str, client: Client) -> None:
+    response = getattr(client, method)(reverse("api:projects") + "/no/such/address")
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_browser_session_is_ignored(client: Client, personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     client.force_login(cast.engineer)
     assert client.get(reverse("api:project", args=[cast.project.slug])).status_code == 401
 

@@ -10,12 +10,13 @@ from django.db import transaction
 from django.test import Client
 from django.urls import resolve, reverse
 
+from accounts.models import Scope, User
 from people import members
 from people.models import Role
 from tests import factories
 from tests.api import api_clients
 from tests.exports.url_cases import snapshot_file_args
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas, make_personas
 from tests.prm.url_cases import prm_args
 from tests.url_arguments import import_args
 
@@ -29,6 +30,10 @@ READ = {
     "get bad_lines",
     "get traces",
     "get agreement",
+    "get judges",
+    "get judge_runs",
+    "get judge_run",
+    "get machine_budget",
     "post steer_traces",  # the action in the body needs its own role
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
@@ -38,7 +43,7 @@ Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
-    values = {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, **named}
+    values = {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, "judge": 1, "run": 1, **named}
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
         for method in methods:
@@ -60,11 +65,11 @@ def ask(program: Client, cast: Personas, operation: Operation) -> int:
     return int(response.status_code)
 
 
-def test_every_operation_by_role() -> None:
-    cast = make_personas()
+def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 24
+    assert len(every) == 33
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -77,8 +82,8 @@ def test_every_operation_by_role() -> None:
         assert max(met.values()) < 500
 
 
-def test_former_member_gets_nothing() -> None:
-    cast = make_personas()
+def test_former_member_gets_nothing(personas: LoggedInPersonas) -> None:
+    cast = personas.cast
     prm_args(cast)
     program = api_clients.make_client(cast.engineer)
     members.remove_member(membership=cast.membership(cast.engineer), by=cast.owner, now=factories.NOW)
@@ -88,9 +93,9 @@ def test_former_member_gets_nothing() -> None:
     assert {ask(api_clients.make_client(cast.lead), cast, operation) for operation in operations(cast)} == {401}
 
 
-def test_walk_finds_nothing_of_another_project() -> None:
+def test_walk_finds_nothing_of_another_project(personas: LoggedInPersonas) -> None:
     """Request objects of another project under one's own project, as a member of both."""
-    cast, elsewhere = make_personas(), make_personas("other-")
+    cast, elsewhere = personas.cast, make_personas("other-")
     members.add_member(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
     prm_args(elsewhere)
     named = {"job": import_args(elsewhere)["job"], **snapshot_file_args(elsewhere)}
@@ -101,3 +106,57 @@ def test_walk_finds_nothing_of_another_project() -> None:
             met[operation[0]] = ask(program, cast, operation)
     assert len(met) == 8
     assert set(met.values()) == {404}
+
+
+SCOPES = {
+    "post rank_candidates": "score",
+    "post score_traces": "score",
+    "get projects": "read",
+    "get project": "read",
+    "get agreement": "read",
+    "get groups": "read",
+    "put groups": "steer",
+    "delete group": "steer",
+    "get imports": "read",
+    "post imports": "bring_in",
+    "get import": "read",
+    "delete import": "bring_in",
+    "get bad_lines": "read",
+    "get pay": "read",
+    "get rules": "read",
+    "post rules": "steer",
+    "delete rule": "steer",
+    "post push_scores": "score",
+    "get snapshots": "read",
+    "post snapshots": "take_out",
+    "get snapshot": "read",
+    "delete snapshot": "take_out",
+    "get file": "take_out",
+    "get traces": "read",
+    "post steer_traces": "steer",
+    "get security_events": "audit",
+    "get judges": "read",
+    "post judges": "judge",
+    "get judge_runs": "read",
+    "post judge_runs": "judge",
+    "get judge_run": "read",
+    "delete judge_run": "judge",
+    "post resume_judge_run": "judge",
+    "get machine_budget": "read",
+    "put machine_budget": "judge",
+}
+
+
+def test_every_operation_by_scope(personas: LoggedInPersonas) -> None:
+    """An owner and operator is refused by every operation for which the token has only another scope."""
+    cast = personas.cast
+    prm_args(cast)
+    User.objects.filter(pk=cast.owner.pk).update(is_staff=True)
+    every = list(operations(cast))
+    every += [(f"get {name}", "get", reverse(f"api:{name}")) for name in ("projects", "security_events")]
+    assert {name for name, *_ in every} == set(SCOPES)
+    owner = User.objects.get(pk=cast.owner.pk)
+    for scope in Scope:
+        program = api_clients.make_client(owner, scope.value)
+        admitted = {operation[0] for operation in every if ask(program, cast, operation) != 403}
+        assert admitted == {name for name, needed in SCOPES.items() if needed == scope}

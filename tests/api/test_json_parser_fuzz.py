@@ -17,9 +17,9 @@ from labeling.datasets.selection import ManifestFilters
 from tests import factories
 from tests.api import api_clients
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.fault, pytest.mark.django_db]
 
 NUL = "\0"
 ODD: list[Any] = [
@@ -32,8 +32,8 @@ BYTES = [b"null", b"[]", b'"x"', b"{", b"\xff\xfe", b"\0", b'{"a":NaN}', b'{"for
 
 
 @pytest.fixture
-def cast() -> Personas:
-    cast = make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     submitted_work.submit_trace(factories.make_rater(cast.project), factories.make_trace(cast.project), [1, -1])
     return cast
 
@@ -80,7 +80,6 @@ def post(program: Client, address: str, body: Any) -> int:
     return see(program.post(address, data, content_type="application/json"))
 
 
-@pytest.mark.fault
 def test_json_with_an_odd_value_is_accepted_or_refused(cast: Personas) -> None:
     program = api_clients.make_client(cast.engineer)
     for address, meant in doors(cast).items():

@@ -61,7 +61,7 @@ def test_every_process_that_stays_is_checked_for_its_health() -> None:
 def test_every_variable_is_one_that_the_settings_read() -> None:
     for service in OURS.values():
         assert {name.removesuffix("_FILE") for name in service["environment"]} <= variables()
-    for name in re.findall(r"(?:^ENV|\s)([A-Z][A-Z_]+)=", DOCKERFILE):
+    for name in re.findall(r"(?:^ENV|(?<!^ARG)\s)([A-Z][A-Z_]+)=", DOCKERFILE, re.M):
         assert name in variables() or name.startswith(("UV_", "PYTHON", "PATH"))
 
 

@@ -1,7 +1,7 @@
 """The shell commands of the README and of each guide run as written, in their order, on a fresh data folder.
 
-Nothing is prepared: the files and variables of a guide come from its own commands. Only ports are replaced. A page that
-does not start the platform finds it running without the demo.
+Nothing is prepared: the files and variables of a guide come from its own commands. Only ports are replaced. For a page
+that does not start the platform, the test starts it without the demo.
 """
 
 import os
@@ -23,7 +23,7 @@ from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_e
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 OWN_SHELL = re.compile(r"^(?P<command>[^#\n]+?)\s*# in its own shell.*$", re.M)
-PORTS = ("8000", "8100", "9000")  # the platform, vLLM, the reference scorer
+PORTS = ("8000", "8100", "9000", "9100")  # the platform, vLLM, the reference scorer, the reference judge
 SETUP = """\
 exec >log 2>&1
 set -eux -o pipefail
@@ -110,11 +110,12 @@ def test_commands_of_a_page_run_as_written_and_in_order(page: Path, folder: Path
 
 
 def assert_prms_were_used() -> None:
-    """The built-in PRM and the scorer were evaluated, scores were pushed, and the current PRM was asked."""
+    """Check that the built-in PRM and the scorer were evaluated, scores were pushed, and the current PRM was
+    queried."""
     assert dict(PRM.objects.values_list("version", "backend")) == {1: "builtin", 2: "vllm", 3: "http", 4: "pushed"}
     assert {1, 3, 4} <= set(Score.objects.values_list("prm__version", flat=True))
     assert PRMUsage.objects.count() == 2
 
 
 def test_pages_have_commands() -> None:
-    assert {page.stem for page in PAGES if list_blocks(page)} >= {"README", "api", "engineer", "importing"}
+    assert {page.stem for page in PAGES if list_blocks(page)} >= {"README", "api", "engineer", "importing", "machines"}

@@ -59,3 +59,29 @@ def test_run_takes_no_tests_for_broken_unless_they_were_chosen(tmp_path: Path) -
 def test_static_checks_are_programs_that_are_installed() -> None:
     for phase in check_all.list_static_checks():
         assert Path(phase.command[0]).exists(), phase.name
+
+
+def test_a_phase_that_hangs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_all, "PHASE_SECONDS", 0.2)
+    outcome = CheckOutcome()
+    check_all.run_phase(
+        CheckPhase("hangs", ["sleep", "600"]), outcome, folder=str(tmp_path), env={}, may_be_empty=False
+    )
+    assert outcome.broken == ["hangs"]
+
+
+@pytest.mark.parametrize(("always_fails", "broken", "repeated"), [(False, [], ["1 of flaky"]), (True, ["flaky"], [])])
+def test_failures_of_real_programs_run_once_more(
+    tmp_path: Path, always_fails: bool, broken: list[str], repeated: list[str]
+) -> None:
+    """A stand-in for pytest fails the first time, and always if asked."""
+    script = (
+        "import pathlib, sys; seen = pathlib.Path(sys.argv[1]); fails = not seen.exists() or sys.argv[2] == 'True';"
+        " seen.touch(); print('1 failed, 2 passed in 1s' if fails else '1 passed in 1s'); sys.exit(int(fails))"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "seen"), str(always_fails)]
+    outcome = CheckOutcome()
+    phase = CheckPhase("flaky", command, counts_tests=True, repeats_failures=True)
+    check_all.run_phase(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=False)
+    assert (outcome.broken, outcome.repeated) == (broken, repeated)
+    assert (outcome.counts["passed"], outcome.counts["failed"]) == ((2, 1) if always_fails else (3, 0))

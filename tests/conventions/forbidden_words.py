@@ -41,7 +41,7 @@ def _reason(rest: str) -> bool:
 
 
 def find_unexplained_ignores(path: str, text: str) -> Iterator[RuleFinding]:
-    """Each line inside an ignore table of pyproject.toml has a comment, on it or just above."""
+    """Find the lines in ignore tables of pyproject.toml without a comment on the line or just above it."""
     inside = False
     for number, line in enumerate(text.splitlines(), start=1):
         if re.match(r"ignore\b|\[tool\..*per-file-ignores\]|extend-exclude", line):

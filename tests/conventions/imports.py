@@ -26,11 +26,12 @@ ALLOWED = (
             "exports/tasks",
             "notices/tasks",
             "prm/tasks",
+            "machines/tasks",
         ),
         "only tasks and the application use Celery; other code starts jobs through `jobs`",
     ),
 )
-# The domain knows no HTTP.
+# The domain has no HTTP.
 WEB = ("django.http", "django.shortcuts", "django.template", "django.urls", "django.views", "django.middleware")
 DOMAIN_WITHOUT_WEB = ("labeling/", "jobs/", "events/", "formats/", "stats/", "prm/selection/", "prm/evaluation/")
 

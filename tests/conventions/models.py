@@ -71,7 +71,7 @@ def find_signals(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def find_unreadable_constraints(path: str, text: str) -> Iterator[RuleFinding]:
-    """Constraint names that do not read as a sentence."""
+    """Find constraint names that do not read as a sentence."""
     for node in walk_nodes(tree_of(text)):
         if isinstance(node, ast.Call) and last_name(node.func).endswith("Constraint"):
             name = next((keyword.value for keyword in node.keywords if keyword.arg == "name"), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_ours, is_python, tree_of
 
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "service", "services", "manager", "managers", "common", "misc"}
-# A function needs a verb with its object: these say neither.
+# A function needs a verb with its object: these names contain neither.
 PARTICLES = frozenset(
     ("of", "told", "tell", "say", "said", "asked", "ask", "look", "look_at", "known", "shown", "seen")
 ) | {

@@ -19,14 +19,17 @@ PACKAGES = frozenset(
         "labeling",
         "people",
         "prm",
+        "machines",
         "exports",
         "notices",
+        "privacy",
         "annotate",
         "dashboard",
         "api",
         "demo",
         "supervisor",
         "host",
+        "dependencies",
         "stats",
         "formats",
         "charts",
@@ -34,7 +37,9 @@ PACKAGES = frozenset(
     }
 )
 # The packages whose verbs change data: below the surfaces.
-DOMAIN = frozenset({"accounts", "events", "jobs", "labeling", "people", "prm", "exports", "notices", "demo"})
+DOMAIN = frozenset(
+    {"accounts", "events", "jobs", "labeling", "people", "prm", "machines", "exports", "notices", "privacy", "demo"}
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class ConventionRule:
 
 @functools.cache
 def list_files() -> tuple[str, ...]:
-    """Every file that is or would be committed."""
+    """List every file that is committed, or would be."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, text=True
     )
@@ -75,7 +80,7 @@ def list_files() -> tuple[str, ...]:
 
 
 def _walked() -> Iterator[str]:
-    """A copy without git: everything outside hidden and built folders."""
+    """List all files outside hidden and built folders, for a copy without git."""
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
         if path.is_file() and not any(part.startswith(".") or part in {"data", "build"} for part in parts[:-1]):
@@ -94,7 +99,7 @@ def tree_of(text: str) -> ast.Module:
 
 @functools.cache
 def walk_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
-    """The node and all that it holds. Every rule asks for the same trees."""
+    """Return the node and all nodes below it. Cached, because every rule walks the same trees."""
     return tuple(ast.walk(node))
 
 
@@ -107,7 +112,7 @@ def is_python(path: str) -> bool:
 
 
 def is_ours(path: str) -> bool:
-    """Python that runs: not its tests, not the benchmarks."""
+    """Return whether the file is product code: neither a test nor a benchmark."""
     return is_python(path) and package_of(path) in PACKAGES
 
 
@@ -122,7 +127,7 @@ def list_calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def dotted_name(node: ast.AST) -> str:
-    """`a.b.c` of an expression, as far as it is made of names; calls and subscripts in between are left out."""
+    """Return the dotted name of an expression (`a.b.c`), without calls and subscripts in between."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -139,14 +144,15 @@ def last_name(node: ast.AST) -> str:
 
 
 def writing_calls(node: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """Calls that change rows, as Django and a database cursor spell them."""
+    """Return the calls that change rows, by Django or by a database cursor."""
     for call in list_calls(node):
         if isinstance(call.func, ast.Attribute) and call.func.attr in WRITES and not _is_of_a_container(call):
             yield call, dotted_name(call.func)
 
 
 def _is_of_a_container(call: ast.Call) -> bool:
-    """`digest.update(data)` and `table.copy()` change no row: a queryset's update has keywords, a cursor's copy SQL."""
+    """Return whether a call such as `digest.update(data)` or `table.copy()` changes no row: a queryset's update has
+    keywords, and a cursor's copy has SQL."""
     if dotted_name(call.func) == "copy.copy":
         return True
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""

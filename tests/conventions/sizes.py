@@ -7,7 +7,6 @@ from tests.conventions.rule import ConventionRule, RuleExample, RuleFinding, is_
 
 FILE_LINES = {".py": 500, ".html": 300, ".js": 500, ".css": 700, "": 300}
 FUNCTION_LINES = 60
-VIEW_LINES = 30
 TEMPLATE_LINE = 140
 
 
@@ -35,6 +34,12 @@ def find_long_functions(path: str, text: str) -> Iterator[RuleFinding]:
             )
 
 
+def find_long_template_lines(path: str, text: str) -> Iterator[RuleFinding]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > TEMPLATE_LINE:
+            yield RuleFinding(line.strip()[:40], number, f"{len(line)} characters, {TEMPLATE_LINE} allowed")
+
+
 RULES = (
     ConventionRule(
         name="files stay short",
@@ -49,5 +54,12 @@ RULES = (
         find=find_long_functions,
         good=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 59),),
         bad=(RuleExample("labeling/queue.py", "def f():\n" + "    x = 1\n" * 60),),
+    ),
+    ConventionRule(
+        name="lines of templates stay short",
+        looks_at=lambda path: path.startswith("templates/") and path.endswith(".html"),
+        find=find_long_template_lines,
+        good=(RuleExample("templates/a.html", "x" * 140 + "\n"),),
+        bad=(RuleExample("templates/a.html", "x" * 141 + "\n"),),
     ),
 )

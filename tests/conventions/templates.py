@@ -32,7 +32,7 @@ def is_fragment(path: str) -> bool:
 
 
 def strip_comments(text: str) -> str:
-    """Without comments, with as many lines as before."""
+    """Return the text without comments, with the same number of lines."""
     return COMMENTS.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
@@ -56,7 +56,7 @@ def find_rootless_templates(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def _inner(match: re.Match[str]) -> str:
-    """A tag inside an attribute leaves a letter there, so that `id="step-{{ n }}"` stays an attribute."""
+    """Replace a tag inside an attribute by a letter, so that `id="step-{{ n }}"` stays an attribute."""
     return "x"
 
 

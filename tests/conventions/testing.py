@@ -68,7 +68,7 @@ def find_misplaced_tests(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def _modules(folder: str) -> set[str]:
-    """Names that a test's name may begin with: modules and packages of the folder, and the folder itself."""
+    """Return the names that a test's name may begin with: modules and packages of the folder, and the folder itself."""
     here = ROOT / folder
     below = {each.stem for each in here.iterdir() if each.suffix == ".py" or (each / "__init__.py").is_file()}
     commands = {each.stem for each in (here / "management" / "commands").glob("*.py")}

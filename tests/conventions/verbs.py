@@ -38,7 +38,7 @@ NOT_VERBS = ("models", "readers", "formats", "agreement", "selection", "evaluati
 
 
 def is_verbs(path: str) -> bool:
-    """The modules of the domain whose functions change rows."""
+    """Return whether this is a module of the domain whose functions change rows."""
     parts = path.removesuffix(".py").split("/")
     return (
         is_python(path)
@@ -63,7 +63,7 @@ def find_clock_reads(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def find_writers(tree: ast.Module) -> set[str]:
-    """Functions of a module that write, themselves or through another function of the same module."""
+    """Find the functions of a module that write rows, directly or through another function of the module."""
     bodies = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     found = {name for name, body in bodies.items() if any(writing_calls(body))}
     while True:
@@ -74,7 +74,7 @@ def find_writers(tree: ast.Module) -> set[str]:
 
 
 def list_writing_functions(text: str) -> Iterator[ast.FunctionDef]:
-    """Public functions of a module that write rows."""
+    """List the public functions of a module that write rows."""
     tree = tree_of(text)
     writing = find_writers(tree)
     for node in tree.body:

@@ -42,7 +42,7 @@ def find_writes(path: str, text: str) -> Iterator[RuleFinding]:
 
 
 def _modules(tree: ast.Module) -> Iterator[str]:
-    """Names under which modules of ours are imported: `from people import projects`."""
+    """Return the names under which our own modules are imported: `from people import projects`."""
     for node in walk_nodes(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
             yield from ((alias.asname or alias.name) for alias in node.names if alias.name.islower())

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import tarfile
 import threading
 from pathlib import Path
@@ -17,7 +18,11 @@ from events.models import Event
 from tests import concurrency, factories
 from tests.factories import NOW
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
+pytestmark = [
+    pytest.mark.fault,  # starts pg_dump and pg_restore
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("real_connections"),
+]
 
 
 @pytest.fixture
@@ -122,6 +127,9 @@ def test_unusable_backups_are_refused(file: Path) -> None:
         with pytest.raises(CommandError) as refused:
             call_command("restore", str(other), "--yes")
         assert get_code(refused.value) == code
+        with pytest.raises(CommandError) as refused:
+            call_command("verify_backup", str(other))
+        assert get_code(refused.value) == code
     with pytest.raises(Unusable) as unusable_file:
         backup.restore_backup(file=change_facts(file, migrations=[["labeling", "0099_from_the_future"]]), now=NOW)
     assert unusable_file.value.code == "newer"
@@ -162,3 +170,31 @@ def test_restore_is_refused_while_the_platform_runs(file: Path, settings: Settin
 def test_backup_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="nowhere"):
         call_command("backup", str(tmp_path / "nowhere" / "file"))
+
+
+def test_backup_can_be_verified_without_a_restore(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log("here")
+    backup.create_backup(file=file, now=NOW)
+    log("and after")
+    call_command("verify_backup", str(file))
+    assert NOW.isoformat() in capsys.readouterr().out
+    assert list_events() == ["here", "and after"]
+    assert [each.name for each in file.parent.iterdir() if each.name.startswith(".stepmark")] == []
+
+
+def test_backup_is_on_the_disk_before_it_replaces_another(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def note_fsync(handle: int) -> None:
+        steps.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+        fsync(handle)
+
+    def note_replace(source: Path, target: Path) -> None:
+        steps.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(os, "replace", note_replace)
+    backup.create_backup(file=file, now=NOW)
+    assert steps == ["archive", "replace", file.parent.name]

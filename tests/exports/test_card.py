@@ -174,6 +174,18 @@ def test_agreement_of_imported_labels_is_apart_and_on_the_rows_of_the_snapshot()
     assert single.figures["facts"]["imported_agreement"] is None
 
 
+def test_card_states_that_raters_were_chosen() -> None:
+    project = factories.make_project(overlap=2, reserve_problem_share=0.0)
+    load_lines(project, *[prm.make_line(problem="Twice?", labeler=labeler) for labeler in ("ann", "ben", "cay")])
+    choices = (
+        ManifestFilters(),
+        ManifestFilters(labelers=["ann", "ben"]),
+        ManifestFilters(without_labelers=["ann"]),
+    )
+    cards = [read_card(build_snapshot(project, "trl", filters=filters)) for filters in choices]
+    assert [card.count(" chosen raters ") for card in cards] == [0, 1, 1]
+
+
 def test_charts_are_in_the_card_and_next_to_it() -> None:
     project = factories.make_project(overlap=2, reserve_problem_share=0.0)
     for domain in ("sums", "roots & <powers>"):

@@ -9,6 +9,7 @@ from formats.catalog import OUTPUT_FORMATS
 from labeling import assignments
 from labeling.datasets.selection import ManifestFilters
 from labeling.models import Project, Rater, Trace
+from labeling.quality import new_submissions
 from labeling.quality.resolve import resolve_traces
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
@@ -28,6 +29,7 @@ def submit(rater: Rater, trace: Trace, ratings: list[int]) -> None:
     others = [client.write(step, -1, option=1) for step in (1, 3) if step < len(ratings)]
     client.send(*(client.write(step, rating) for step, rating in enumerate(ratings)), *others)
     assignments.submit(**client.place, now=factories.NOW, by=rater.user)
+    new_submissions.process_new_submissions(now=factories.NOW)
 
 
 def export_rows(project: Project) -> dict[str, list[Any]]:

@@ -85,7 +85,8 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """Mostly as Python writes JSON; sometimes with other spacing, unescaped characters, or a carriage return."""
+    """Draw lines mostly as Python writes JSON; sometimes with other spacing, unescaped characters, or a carriage
+    return."""
     record = draw(records())
     style = draw(st.integers(0, 9))
     if style == 0:

@@ -40,7 +40,7 @@ def given(content: bytes) -> list[TraceRecord]:
 
 
 def first_error(record: TraceRecord) -> int:
-    """The first position rated negative, or -1."""
+    """Return the first position rated negative, or -1."""
     ratings = {turn.position: (turn.shown or [])[0].rating for turn in record.submissions[0].turns}
     return min((position for position, rating in ratings.items() if rating == -1), default=-1)
 

@@ -19,14 +19,14 @@ STEPS = ["a", "b", "c", "d", "e"]
 
 
 def rated(*ratings: int, labeler: str = "ann") -> TraceRecord:
-    """A rater's record of a trace of five steps."""
+    """Return a rater's record of a trace of five steps."""
     steps = [prm.make_step(STEPS[n], rating, chosen=None if rating < 0 else 0) for n, rating in enumerate(ratings)]
     finish = "found_error" if ratings and ratings[-1] < 0 else "solution"
     return prm.make_record(*steps, pre_generated_steps=STEPS, labeler=labeler, finish_reason=finish)
 
 
 def agreed(raters: list[list[int]], first_error: int | None) -> AgreedLabels:
-    """The consensus labels that follow from this first error."""
+    """Return the consensus labels that follow from this first error."""
     ends = [next((n for n, rating in enumerate(each) if rating < 0), None) for each in raters]
     ratings = [
         OptionRating(n, 0, rating, end) for each, end in zip(raters, ends, strict=True) for n, rating in enumerate(each)

@@ -22,7 +22,7 @@ DOMAIN = "arithmetic"
 
 
 def read() -> TraceRecord:
-    """One submission: the second step is wrong, and an alternative to it is right."""
+    """Return a record with one submission: the second step is wrong, and an alternative to it is right."""
     wrong = prm.make_step(STEPS[1], -1, chosen=None)
     wrong["completions"].append({"text": BETTER, "rating": 1, "flagged": False})
     changes = {"problem": PROBLEM, "pre_generated_steps": STEPS, "pre_generated_answer": "54", "labeler": "r1"}
@@ -35,7 +35,7 @@ def read() -> TraceRecord:
 
 
 def samples(name: str) -> list[str]:
-    """The lines of the record in this format."""
+    """Return the lines of the record in this format."""
     if not OUTPUT_FORMATS[name].is_table:
         return [line.decode().rstrip("\n") for line in prm800k.write([read()])]
     facts = {

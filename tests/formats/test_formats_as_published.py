@@ -41,7 +41,7 @@ def ratings(record: TraceRecord) -> list[int | None]:
 
 
 def test_detect_accepts_a_first_record_of_any_size() -> None:
-    """Trajectories of agents and benchmarks in one object can be very large."""
+    """Agent trajectories, and benchmarks in a single object, can be very large."""
     turn = {"action": "cat a.py", "observation": "x" * 3_000_000}
     assert catalog.detect_format(io.BytesIO(json.dumps({"trajectory": [turn]}, indent=1).encode())).name == "swe_agent"
 

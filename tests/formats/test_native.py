@@ -122,6 +122,7 @@ RECORDS: list[dict[str, object]] = [
     {"problem": "p", "solution": "s", "steps": ["a", "b", "c"], "labels": [1, 0.25], "level": 5, "is_right": True},
     {"problem": "p", "steps": ["a"], "labels": [1], "rater_kind": "machine", "rater_name": "judge: x", "domain": "d"},
     {"problem": "p", "steps": [{"text": "a", "kind": "user", "rateable": False}, "b"], "verifier_score": 0.5},
+    {"problem": "p", "steps": [{"text": "a", "agent": "research/browse"}, "b"]},
 ]
 
 
@@ -138,6 +139,7 @@ def test_written_records_are_the_same_traces(record: dict[str, object]) -> None:
     )
     assert one == other
     assert (again.metadata, again.is_right) == (made.metadata, made.is_right)
+    assert [step.agent for step in again.steps] == [step.agent for step in made.steps]
     assert again.submissions[0].machine == made.submissions[0].machine
     assert again.submissions[0].labeler == made.submissions[0].labeler
     assert [turn.shown for turn in again.submissions[0].turns] == [turn.shown for turn in made.submissions[0].turns]

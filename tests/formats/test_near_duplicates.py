@@ -21,8 +21,7 @@ def words(chance: random.Random, n: int) -> list[str]:
 
 def groups(texts: Iterable[tuple[K, str]]) -> dict[K, K]:
     collection: TextCollection[K] = TextCollection()
-    for name, text in texts:
-        collection.add(name, text)
+    collection.add(dict(texts))
     return collection.groups()
 
 

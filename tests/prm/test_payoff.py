@@ -134,7 +134,7 @@ def test_estimate_uses_the_draws_before_the_first_unlabeled_one() -> None:
 
 @pytest.mark.parametrize(("spread", "is_withheld"), [(0.01, False), (0.5, True)])
 def test_prediction_beyond_the_reach_of_an_auc_is_withheld(spread: float, is_withheld: bool) -> None:
-    """Curves of replicates that rise or fall by `spread` between two sizes, and so by more until the next batch."""
+    """The curves of replicates rise or fall by `spread` between two sizes, so their extrapolation differs by more."""
     rises = np.linspace(-spread, spread, 20)
     curves = np.column_stack([0.5 - rises / 2, 0.5 + rises / 2])
     hint = payoff._predict_next_gain(curves, np.array([10, 20]), 0, 200)

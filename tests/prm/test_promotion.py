@@ -1,4 +1,4 @@
-"""A person makes a PRM current: what speaks against it, what is needed, what is recorded."""
+"""A person makes a PRM current: the concerns, what they require, and what is recorded."""
 
 import datetime as dt
 import json

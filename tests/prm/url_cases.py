@@ -11,7 +11,7 @@ Arguments = Callable[[Personas], dict[str, object]]
 
 
 def answers_for_readers(status: int) -> dict[str, int]:
-    """Everyone with read access to the project; annotators get 403."""
+    """Expect access for everyone who may read the project; annotators get 403."""
     return {**answers_for_trainers(status), "reviewer": status, "viewer": status}
 
 

@@ -38,9 +38,9 @@ INTERRUPTED = 130  # the exit code that shells report for Ctrl-C
 
 class Command(BaseCommand):
     help = (
-        "Freeze a project's labels and write them to files. An `archive` has all of them; a `training` snapshot leaves"
-        " out evaluation and gold data. Exit codes: 0 built, 1 cannot be built as ordered, 2 invalid arguments,"
-        " 130 interrupted."
+        "Freeze a project's labels and write them to files. An `archive` contains all labels; a `training`"
+        " snapshot leaves out evaluation and gold data. Exit codes: 0 built, 1 cannot be built with these"
+        " options, 2 invalid arguments, 130 interrupted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             help="archive (everything) or training (without evaluation and gold data)",
         )
         add("--ending", default="jsonl", choices=ENDINGS, help="file type and compression")
-        add("--name", help="name of the snapshot; default: the project's slug with the next version number")
+        add("--name", help="name of the snapshot (default: the project's slug with the next version number)")
         add("--again", action="store_true", help="rewrite the files of the existing snapshot --name and compare them")
         add(
             "--neutral",
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             "--labeler-names",
             dest="has_labeler_names",
             action="store_true",
-            help="keep the names of imported labelers as their files have them; default: pseudonyms",
+            help="export the names of imported labelers as they are in the files (default: pseudonyms)",
         )
         add("--validation", type=float, default=0.0, metavar="SHARE", help="share of problems for validation, 0 to 1")
         add("--test", type=float, default=0.0, metavar="SHARE", help="share of problems for testing, 0 to 1")
@@ -93,7 +93,7 @@ class Command(BaseCommand):
             help="include traces that a training snapshot leaves out for this reason (repeatable), for example gold or"
             " 'benchmark:GSM8K test'",
         )
-        add("--reason", default="", help="why --take-in is justified; printed in the dataset card")
+        add("--reason", default="", help="why --take-in is justified; printed on the dataset card")
         add(
             "--to",
             metavar="DESTINATION",
@@ -109,7 +109,7 @@ class Command(BaseCommand):
             "--consensus",
             dest="is_consensus",
             action="store_true",
-            help="export the consensus of a trace instead of single raters' labels",
+            help="export the consensus of each trace instead of individual raters' labels",
         )
         add(
             "--generation",
@@ -117,30 +117,28 @@ class Command(BaseCommand):
             action="append",
             type=_parse_generation,
             metavar="N",
-            help="a generation, or `none` for submissions without one (repeatable)",
+            help="only this generation, or `none` for submissions without one (repeatable)",
         )
-        add("--domain", dest="domains", action="append", metavar="NAME", help="a domain (repeatable)")
+        add("--domain", dest="domains", action="append", metavar="NAME", help="only this domain (repeatable)")
         add("--tag", dest="tags", action="append", metavar="TAG", help="only traces with this tag (repeatable)")
-        add(
-            "--without-tag", dest="without_tags", action="append", metavar="TAG", help="leave out this tag (repeatable)"
-        )
+        add("--without-tag", dest="without_tags", action="append", metavar="TAG", help="without this tag (repeatable)")
         add(
             "--finish-reason",
             dest="finish_reasons",
             action="append",
             choices=FinishReason.values,
-            help="a finish reason (repeatable)",
+            help="only this finish reason (repeatable)",
         )
         date: dict[str, Any] = {"type": _parse_time, "metavar": "DATE"}
-        add("--from", dest="submitted_from", **date, help="submitted since this date or time (UTC)")
-        add("--until", dest="submitted_until", **date, help="submitted before this date or time (UTC)")
-        add("--blind", dest="is_blind", action="store_const", const=True, help="only people who saw no PRM scores")
+        add("--from", dest="submitted_from", **date, help="only labels submitted at or after this date or time (UTC)")
+        add("--until", dest="submitted_until", **date, help="only labels submitted before this date or time (UTC)")
+        add("--blind", dest="is_blind", action="store_const", const=True, help="only labels made without PRM scores")
         add(
             "--rater-kind",
             dest="rater_kinds",
             action="append",
             choices=RaterKind.values,
-            help="only labels of this kind of rater (repeatable); default: all, machines included",
+            help="only labels by this kind of rater (repeatable; default: all, including machines)",
         )
         add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
         add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
@@ -150,13 +148,13 @@ class Command(BaseCommand):
             choices=inclusion,
             help="labels that a lead set aside: include, leave out (default), or only these",
         )
-        add("--rater", dest="labelers", action="append", metavar="ID", help="only this pseudonym (repeatable)")
+        add("--rater", dest="labelers", action="append", metavar="ID", help="only labels by this rater (repeatable)")
         add(
             "--without-rater",
             dest="without_labelers",
             action="append",
             metavar="ID",
-            help="leave out this pseudonym (repeatable); with --consensus, traces on which they voted",
+            help="no labels by this rater (repeatable); with --consensus, no traces on which the rater voted",
         )
         add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 
@@ -231,7 +229,9 @@ class Command(BaseCommand):
     def _rewrite(self, project: Project, options: dict[str, Any]) -> None:
         snapshot = Snapshot.objects.filter(project=project, name=options["name"], built_at__isnull=False).first()
         if snapshot is None:
-            raise CommandError(_("There is no built snapshot with this name. Pass the name of one with --name."))
+            raise CommandError(
+                _("There is no built snapshot with this name. Pass the name of a built snapshot with --name.")
+            )
         differing = snapshots.rewrite_files(snapshot, options["out"])
         finish_job.write_card_files(snapshot, options["out"])
         if differing:
@@ -249,10 +249,10 @@ class Command(BaseCommand):
             self.stdout.write(f"{out / file.name}: {rows}sha256 {file.sha256}")
         if not snapshots.has_rows(snapshot):
             self.stderr.write(
-                self.style.WARNING(_("The snapshot has no rows: every submission was filtered out or left out."))
+                self.style.WARNING(_("The snapshot has no rows: the filters and exclusions removed every submission."))
             )
         for reason, n in sorted(snapshot.manifest.left_out.items()):
-            self.stdout.write(_("left out (%(reason)s): %(n)s") % {"reason": reason, "n": f"{n:,}"})
+            self.stdout.write(_("excluded (%(reason)s): %(n)s") % {"reason": reason, "n": f"{n:,}"})
         for name, n in sorted(snapshot.plan.get("benchmarks", {}).items()):
             self.stdout.write(_("problems on benchmark list %(name)s: %(n)s") % {"name": name, "n": f"{n:,}"})
 

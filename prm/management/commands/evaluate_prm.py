@@ -27,11 +27,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--processbench", nargs="+", type=Path, required=True, metavar="FILE")
         parser.add_argument("--project", help="evaluate a PRM of this project, and save the figures on its page")
-        parser.add_argument("--prm", type=int, metavar="VERSION", help="with --project; by default the current one")
+        parser.add_argument(
+            "--prm",
+            type=int,
+            metavar="VERSION",
+            help="PRM version to evaluate with --project (default: the current one)",
+        )
         parser.add_argument("--train", nargs="+", type=Path, metavar="FILE", help="the PRM's training traces")
         parser.add_argument("--backend", choices=("builtin", "vllm", "http"), default="builtin")
-        parser.add_argument("--address", help="where a vllm or http backend answers")
-        parser.add_argument("--model", default="", help="the name that its server knows")
+        parser.add_argument("--address", help="URL of the vllm or http backend")
+        parser.add_argument("--model", default="", help="model name as its server knows it")
         parser.add_argument(
             "--style", choices=sorted(PROMPT_STYLES), default="qwen", help="prompt style of a vllm backend"
         )
@@ -40,10 +45,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--threshold",
             type=_parse_probability,
-            help="P(wrong) from which a step counts as wrong; only for vllm and http (default 0.5)",
+            help="P(wrong) at which a step starts to count as wrong; only for vllm and http (default 0.5)",
         )
         parser.add_argument(
-            "--strict", action="store_true", help="fail if the training files hold an evaluated problem"
+            "--strict", action="store_true", help="fail if the training files contain an evaluated problem"
         )
         parser.add_argument("--json", action="store_true")
 

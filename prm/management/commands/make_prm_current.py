@@ -12,14 +12,19 @@ from prm.models import PRM
 
 
 class Command(BaseCommand):
-    help = "Make a version of a project's PRM current. Against the gate this needs a reason, which is recorded."
+    help = (
+        "Promote a version of a project's PRM, so that it becomes the current one. If the gate rejected the"
+        " version or never evaluated it, a reason is required and recorded."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, help="the project's slug, as in its links")
         parser.add_argument("--prm", type=int, required=True, metavar="VERSION")
-        parser.add_argument("--confirm", action="store_true", help="also if the gate left it undecided")
-        parser.add_argument("--reason", default="", help="also if it is unevaluated, unreachable or rejected")
-        parser.add_argument("--by", help="the user name of the person who decides")
+        parser.add_argument("--confirm", action="store_true", help="promote the version even if the gate was undecided")
+        parser.add_argument(
+            "--reason", default="", help="why to promote a version that is unevaluated, unreachable or rejected"
+        )
+        parser.add_argument("--by", help="username of the person who decides")
 
     def handle(self, *args: Any, **options: Any) -> None:
         prm = PRM.objects.filter(project__slug=options["project"], version=options["prm"]).first()

@@ -22,7 +22,7 @@ class Command(BaseCommand):
         kinds = [each.value for each in BackendKind if each is not BackendKind.BUILTIN]
         parser.add_argument("--project", required=True)
         parser.add_argument("--backend", required=True, choices=kinds)
-        parser.add_argument("--model", required=True, help="the name that its server knows")
+        parser.add_argument("--model", required=True, help="model name as its server knows it")
         parser.add_argument("--digest", default="", help="a hash of its weights")
         parser.add_argument("--address", default="")
         parser.add_argument(
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         except registry.NotRegistrable as error:
             raise CommandError(str(error)) from error
         self.stderr.write("Registered as version:")
-        self.stdout.write(str(prm.version))  # alone, so that scripts can keep it
+        self.stdout.write(str(prm.version))  # nothing else is printed, so that scripts can capture it
 
 
 def _find_manifest(project: Project, snapshot: str | None) -> Manifest | None:

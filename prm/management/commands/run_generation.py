@@ -22,8 +22,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, help="the project's slug, as in its links")
-        parser.add_argument("--prm", type=int, help="version of a registered PRM; by default a builtin one is trained")
-        parser.add_argument("--batch-size", type=int, help="saved in the project's settings")
+        parser.add_argument(
+            "--prm", type=int, help="version of a registered PRM to evaluate (default: train a new built-in PRM)"
+        )
+        parser.add_argument(
+            "--batch-size", type=int, help="number of traces to select; saved in the project's settings"
+        )
         parser.add_argument(
             "--acquisition", help="name of an acquisition function, or module:function; saved in the project's settings"
         )

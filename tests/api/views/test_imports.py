@@ -14,7 +14,7 @@ from jobs.models import Job
 from labeling.models import Trace
 from labeling.traces import import_job, locations
 from tests.api import api_clients
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 GOOD = b"".join(
@@ -29,8 +29,8 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 def address_of(cast: Personas) -> str:

@@ -17,7 +17,7 @@ from exports.tasks import build_shard, finish, prepare
 from tests import factories
 from tests.api import api_clients
 from tests.labeling.quality import submitted_work
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 
@@ -29,8 +29,8 @@ def folder(settings: Any, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cast() -> Personas:
-    cast = make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    cast = personas.cast
     for _ in range(3):
         submitted_work.submit_trace(factories.make_rater(cast.project), factories.make_trace(cast.project), [1, 1, -1])
     return cast

@@ -14,15 +14,15 @@ from labeling.quality import workdays
 from labeling.traces import tags
 from tests import factories
 from tests.api import api_clients
-from tests.people.personas import Personas, make_personas
+from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
 @pytest.fixture
-def cast() -> Personas:
-    return make_personas()
+def cast(personas: LoggedInPersonas) -> Personas:
+    return personas.cast
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_current_prm_stays_and_a_prm_without_scores_is_not_decided() -> None:
 def make_pair(*, problems: int, worse_by: float, seed: int) -> tuple[LabeledSteps, Floats]:
     """Make one wrong step and five right ones per problem, and the scores of two PRMs.
 
-    In the share `worse_by` of the problems, the candidate draws the wrong step's score like that of a right one.
+    In the share `worse_by` of the problems, the candidate scores the wrong step like a right one.
     """
     random = np.random.default_rng([seed, problems])
     index = np.tile(np.arange(6), problems)
@@ -115,7 +115,7 @@ def test_power_is_stated() -> None:
 
 
 def test_few_problems_accept_nothing_even_if_no_problem_shows_a_change() -> None:
-    """A monotone change of the scores changes no pair, so nothing spreads."""
+    """A monotone change of the scores changes no pair, so the spread is zero."""
     for problems, expected in ((60, Verdict.UNDECIDED), (90, Verdict.ACCEPTED)):
         steps, _ = make_pair(problems=problems, worse_by=0.0, seed=2)
         comparison = gate.compare_prms(steps, 2 * steps.p_wrong, margin=0.05)

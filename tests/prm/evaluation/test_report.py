@@ -1,4 +1,4 @@
-"""The whole table of figures, first errors with ProcessBench's F1, error shares and calibration, best of N."""
+"""The report has every figure: ProcessBench's F1 for first errors, error shares, calibration, and best of N."""
 
 import itertools
 from dataclasses import replace
