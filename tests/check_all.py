@@ -3,15 +3,14 @@
 Static checks and conventions, then the suite, then fault tests, then journeys in a browser. The last lines list what
 was skipped, which is a failure in strict mode. With pytest arguments, only tests run.
 
-Fault tests and journeys run real programs and browsers. Those that fail run once more, and the last lines say how many
-passed only then.
+Many tests run real programs, browsers or concurrent connections. Tests that fail run once more, and the last lines say
+how many passed only then.
 
 The servers are those that `tests.environment` finds or starts, once for all phases.
 """
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.chromium import find_chromium
 from tests.environment import servers_of_tests
 
 BASE = Path(__file__).resolve().parents[1]
@@ -42,7 +42,6 @@ class CheckPhase:
     name: str
     command: list[str]
     counts_tests: bool = False
-    repeats_failures: bool = False
 
 
 @dataclass
@@ -90,13 +89,13 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     yield CheckPhase("conventions", [*pytest, *halves, *static, *chosen], counts_tests=True)
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
     # These mostly wait for processes, so three run at a time. The tests of a file share a platform.
-    yield CheckPhase("faults", [*pytest, "-n", "3", "--dist", "loadfile", *fault, *chosen], True, repeats_failures=True)
+    yield CheckPhase("faults", [*pytest, "-n", "3", "--dist", "loadfile", *fault, *chosen], counts_tests=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
-    if any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")):
+    if find_chromium():
         command = [*pytest, *halves, "-p", "playwright", *journey, *chosen]
-        yield CheckPhase("journeys", command, counts_tests=True, repeats_failures=True)
+        yield CheckPhase("journeys", command, counts_tests=True)
     else:
         left_out.append("journeys (no chromium)")
 
@@ -106,12 +105,14 @@ def run_phase(
 ) -> None:
     print(f"\n===== {phase.name}", flush=True)
     inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith((*OWN_VARIABLES, *SLOW_VARIABLES))
+        name: value
+        for name, value in os.environ.items()
+        if name == "STEPMARK_CHROMIUM" or not name.startswith((*OWN_VARIABLES, *SLOW_VARIABLES))
     }
     env = {**inherited, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
     began = time.monotonic()
     code, counts = run_command(phase, phase.command, env)
-    if code == TESTS_FAILED and phase.repeats_failures:
+    if code == TESTS_FAILED and phase.counts_tests:
         print(f"\n===== {phase.name} that failed, once more", flush=True)
         code, again = run_command(phase, [*phase.command, "--last-failed", "--last-failed-no-failures=none"], env)
         if again["passed"] != counts["failed"]:

@@ -81,7 +81,7 @@ def test_failures_of_real_programs_run_once_more(
     )
     command = [sys.executable, "-c", script, str(tmp_path / "seen"), str(always_fails)]
     outcome = CheckOutcome()
-    phase = CheckPhase("flaky", command, counts_tests=True, repeats_failures=True)
+    phase = CheckPhase("flaky", command, counts_tests=True)
     check_all.run_phase(phase, outcome, folder=str(tmp_path), env={}, may_be_empty=False)
     assert (outcome.broken, outcome.repeated) == (broken, repeated)
     assert (outcome.counts["passed"], outcome.counts["failed"]) == ((2, 1) if always_fails else (3, 0))

@@ -3,20 +3,18 @@
 import contextlib
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from accounts.models import User
 from supervisor import paths
-from tests import servers
+from tests import chromium, servers
 
 KEYS = {-1: "1", 0: "2", 1: "3"}
 COLLECT = "import django; django.setup(); from supervisor.prepare import collect_static_files as c; c()"
@@ -48,11 +46,9 @@ class KillableServer:
 @contextlib.contextmanager
 def running_chromium() -> Iterator[Browser]:
     """Run Chromium without pytest's plugin, which is not loaded for fault tests."""
-    program = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
-    if program is None:
-        pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
+    program = chromium.require_chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        browser = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)
         try:
             yield browser
         finally:

@@ -1,8 +1,7 @@
-"""A browser for the journeys: Debian's Chromium, if installed."""
+"""Fixtures of the journeys: pages in a real browser."""
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
+from tests import chromium
 
-CHROMIUM = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
 AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js"
 # Playwright runs an event loop in this thread, which Django would mistake for asynchronous code that must not query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -33,13 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium: install Debian's package, or name one in STEPMARK_CHROMIUM")
-    # Chromium needs these flags in containers (small shared memory) and as root (no user namespaces).
     return {
         **browser_type_launch_args,
-        "executable_path": CHROMIUM,
-        "args": ["--no-sandbox", "--disable-dev-shm-usage"],
+        "executable_path": chromium.require_chromium(),
+        "args": chromium.ARGUMENTS,
     }
 
 
