@@ -1,4 +1,4 @@
-"""Ask users to confirm that it's them before they do something that a person at their unlocked screen must not do.
+"""Ask users to confirm that it's them before sensitive actions, in case someone else uses their unlocked screen.
 
 A login counts as a confirmation. A POST request that had to wait is repeated after the confirmation."""
 
@@ -52,8 +52,8 @@ def require_confirmation(
 ) -> Callable[[View], View]:
     """Decorate a view that needs a recent confirmation, by default for POST requests only.
 
-    Users who log in through links only have nothing to confirm with. They are asked for a new login before they change
-    credentials, and not asked otherwise. Crowd workers have no credentials."""
+    Users who log in only through links have nothing to confirm with. They must log in again before they change
+    credentials, and are not asked otherwise. Crowd workers have no credentials."""
 
     def decorate(view: View) -> View:
         @wraps(view)

@@ -54,7 +54,7 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships n
                 return _cipher(key).decrypt(encrypted_text.encode()).decode()
             except InvalidToken:
                 continue
-        # The database was restored under another SECRET_KEY: no code matches any more.
+        # The database was restored under another SECRET_KEY, so no code matches.
         return base64.b32encode(hashlib.sha256(encrypted_text.encode()).digest()[:20]).decode()
 
     def get_totp_issuer(self) -> str:
@@ -89,7 +89,7 @@ def find_users_with_factors(users: Iterable[User]) -> set[int]:
 
 
 def log_notified_change(*, template_prefix: str, user: User, now: dt.datetime) -> None:
-    """Log a change that allauth would mail, and have the user notified."""
+    """Log a change that allauth would mail, and notify the user."""
     if template_prefix not in _NOTIFIED:
         return
     what, kind = _NOTIFIED[template_prefix]
@@ -111,7 +111,7 @@ def reset_factors(*, user: User, by: User | None, now: dt.datetime) -> None:
 
 
 def note_removal(*, user: User, now: dt.datetime) -> None:
-    """Note which factors remain, so that a restored backup does not bring a removed one back."""
+    """Record which factors remain, so that a restored backup does not bring a removed one back."""
     remaining = sorted(Authenticator.objects.filter(user=user).values_list("pk", flat=True))
     account = revocations.compute_account_digest(user_id=user.pk, joined_at=user.date_joined)
     revocations.note_after_commit(what="factors", account=account, now=now, remaining=remaining)

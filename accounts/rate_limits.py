@@ -53,7 +53,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "writes": (Limit("rater", 1200, MINUTE), Limit("assignment", 20_000, DAY)),
     "write_bytes": (Limit("rater", 2 * MB, MINUTE), Limit("rater", 100 * MB, DAY), Limit("assignment", 10 * MB, DAY)),
 }
-REDIS_PAUSE = 5.0  # seconds without a further attempt after Redis did not answer
+REDIS_PAUSE = 5.0  # seconds until Redis is tried again after it did not respond
 MAX_LOCAL_BUCKETS = 50_000
 
 # A bucket is stored as the time at which it is full again. Nothing is counted if one of the buckets is too empty.

@@ -74,7 +74,7 @@ class SessionStore(db.SessionStore):
             raise
         except DatabaseError:
             if not must_create:
-                raise UpdateError from None  # the session was ended meanwhile
+                raise UpdateError from None  # the session was ended in the meantime
             raise
 
     def load(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def call_with_groups(handler: Callable[[User | None, frozenset[str]], bool]) -> 
 
 
 def get_settings() -> Any:
-    """Return the `config.env.SingleSignOn` of the platform. Callers know that there is one."""
+    """Return the `config.env.SingleSignOn` of the platform. Callers have checked that it is configured."""
     return settings.SSO
 
 

@@ -136,7 +136,7 @@ def has_valid_checksum(secret: str) -> bool:
 
 
 def _checksum(text: str) -> str:
-    """Return the CRC-32 in six digits of base 62, as tokens of GitHub have it."""
+    """Return the CRC-32 in six digits of base 62, as GitHub's tokens do."""
     number, digits = zlib.crc32(text.encode(errors="replace")), ""
     for _place in range(CHECKSUM_LENGTH):
         number, rest = divmod(number, 62)

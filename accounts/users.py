@@ -57,7 +57,7 @@ def set_password(
     *, user: User, password: str, now: dt.datetime, is_reset: bool = False, revokes_tokens: bool = False
 ) -> None:
     """Set a password. This ends all sessions of the user and revokes their unused links; a reset also revokes their
-    API tokens, because somebody else may know the old password."""
+    API tokens, because someone else may know the old password."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])
@@ -89,7 +89,7 @@ def change_details(*, user: User, name: str, email: str, now: dt.datetime) -> No
 
 
 def set_operator(*, user: User, is_operator: bool, now: dt.datetime) -> None:
-    """Allow a user to create projects, or stop it, as their groups at the single sign-on say."""
+    """Set whether a user may create projects, according to their single sign-on groups."""
     if user.is_staff != is_operator:
         with transaction.atomic():
             user.is_staff = is_operator

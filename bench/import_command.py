@@ -3,7 +3,7 @@ DATABASE_URL.
 
 The command `manage.py import_traces` imports a file of 12 steps of 250 characters per trace into an empty database. The
 same rows are then copied with plain COPYs into the same tables of another empty database, with the same keys and
-indexes. At last `manage.py undo_import` undoes the import. Steps per processor-second are given twice: of the command
+indexes. Finally, `manage.py undo_import` undoes the import. Steps per processor-second are given twice: of the command
 alone, which has the bar, and of the command and PostgreSQL. The work of other programs is printed: with more than a
 quarter of the machine, the clock says nothing, and only processor time and ratios count.
 """

@@ -2,7 +2,7 @@
 
 The endpoint is a process of its own. It answers after a fixed delay, and one in a hundred first attempts with 500, and
 another one with 429 and `Retry-After: 0`. Two clients take turns with the same number of threads: bare threads that
-only send a prompt and read the answer, which shows what the endpoint alone gives, and the job of a run, which also
+only send a prompt and read the answer, which shows the speed of the endpoint itself, and the job of a run, which also
 loads traces, stores answers, counts costs and submits labels. The target is for the ratio of their answers per second.
 """
 

@@ -53,7 +53,7 @@ class PageRater(threading.Thread):
         self.traces: list[list[Request]] = pace["traces"]
         self.seconds_per_key = pace["milliseconds_per_key"] / 1000
         self.n_steps: int = pace["steps"]
-        self.delay = number * (self.seconds_per_key * (self.n_steps + 1)) / 16  # people do not begin together
+        self.delay = number * (self.seconds_per_key * (self.n_steps + 1)) / 16  # people do not start at the same moment
         self.is_over = threading.Event()
         self.done = 0
         self.waits: dict[str, list[float]] = {}

@@ -22,7 +22,7 @@ def render_bad_request(request: HttpRequest, exception: Exception) -> HttpRespon
 
 
 def render_server_error(request: HttpRequest) -> HttpResponse:
-    """Return the page for an error that no one expected, or for a statement that took too long."""
+    """Return the page for an unexpected error, or for a statement that took too long."""
     if not is_statement_timeout(sys.exception()):
         return server_error(request)
     content = render_to_string("400.html", {"is_too_slow": True})

@@ -1,4 +1,4 @@
-"""The sockets of clients, the size that a request head announces, and the number of large requests per address.
+"""The sockets of clients, the size that a request head declares, and the number of large requests per address.
 
 See config/web_worker.py."""
 
@@ -28,7 +28,7 @@ _UNKNOWN_LENGTH = re.compile(rb"\r\n(?:transfer-encoding|expect)[ \t]*:", re.IGN
 
 
 class Demand(NamedTuple):
-    """The size of a request that its head announces, or None if only reading the request can tell."""
+    """The size of a request that its head declares, or None if only reading the request can tell."""
 
     size: int | None
     is_bulk: bool
@@ -39,7 +39,7 @@ class HeadTooLarge(Exception):
 
 
 def measure_request(received: bytearray) -> Demand | None:
-    """Return the size that the head of the request announces, or None while the head is incomplete.
+    """Return the size that the head of the request declares, or None while the head is incomplete.
 
     gunicorn parses and checks the request later. A head that is unusual in any way goes to a bulk thread.
     """

@@ -1,5 +1,5 @@
-"""Report to containers and proxies whether this process is alive and ready, and to Prometheus how fast it answers
-raters, what waits, and how full the disk is.
+"""Report to containers and proxies whether this process is alive and ready, and to Prometheus how fast it responds to
+raters, what is waiting, and how full the disk is.
 
 No login is needed. Without its broker the platform still serves people, and jobs wait for the sweep. So the broker's
 state is reported but does not make the process unready.
@@ -125,7 +125,7 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _add_messages(registry: CollectorRegistry) -> None:
-    """Add the messages that no worker has taken; nothing while the broker is away."""
+    """Add the messages that no worker has taken; nothing while the broker is unavailable."""
     messages = Gauge("stepmark_messages", "Messages that wait for a worker, by queue", ["queue"], registry=registry)
     with contextlib.suppress(redis.RedisError), _connect_to_broker() as client:
         for name in settings.CELERY_TASK_QUEUES:

@@ -36,7 +36,7 @@ class SecurityHeadersMiddleware:
 
 
 class ApiProblemMiddleware:
-    """Answer every refusal below API_PREFIX as a problem document (RFC 9457), whatever refused the request.
+    """Answer every refusal below API_PREFIX as a problem document (RFC 9457), whichever code refused the request.
 
     The views of the API make their own; URL resolution, other middleware and unexpected errors make pages."""
 

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457) of refusals that no view made. `api.problems` makes those of the API's views."""
+"""Problem documents (RFC 9457) for refusals outside of views. `api.problems` makes those of the API's views."""
 
 import json
 from contextlib import suppress

@@ -1,8 +1,8 @@
 """How long the requests of raters take, for `/metrics`: histograms that all web processes of a machine share.
 
-The memory is created before the web server forks. Each process counts in a part of its own, chosen by its number, so
-that none waits for another: a lock would stay locked if its process were killed. Two processes with the same part may
-lose a count.
+The memory is created before the web server forks. Each process counts in its own part, chosen by its number, so that
+none waits for another: a lock would stay locked if its process were killed. Two processes with the same part may lose a
+count.
 """
 
 import mmap

@@ -149,7 +149,7 @@ DATABASES["default"]["OPTIONS"] = {
             # then reads the whole large table: a submit read all options after an import.
             "-c enable_mergejoin=off",
             "-c synchronous_commit=on",  # a confirmed write is on disk, whatever the server's default
-            # A process that hangs in a transaction would hold its locks for ever.
+            # A process that hangs in a transaction would hold its locks forever.
             "-c idle_in_transaction_session_timeout=10min",
         ]
     ),
@@ -218,7 +218,7 @@ DJANGO_STRUCTLOG_STATUS_2XX_LOG_LEVEL = logging.DEBUG
 DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL = logging.INFO
 ORIGIN_DAYS = env.read_int("STEPMARK_ORIGIN_DAYS", default=180)  # how long events keep address and browser
 MAX_TOKEN_DAYS = env.read_int("STEPMARK_MAX_TOKEN_DAYS", default=365)  # the longest life of an API token; 0: no limit
-# Erasures, changed passwords and ended memberships, for a restore: keep it where a lost database cannot take it along.
+# Erasures, changed passwords and ended memberships, for a restore: keep it where it survives the loss of the database.
 REVOCATIONS_FILE = Path(env.read_text("STEPMARK_REVOCATIONS_FILE", "") or DATA_DIR / "revocations.jsonl")
 METRICS_TOKEN = env.read_text("STEPMARK_METRICS_TOKEN", "")
 
@@ -246,7 +246,7 @@ ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "change_password": N
 SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_AGE = 3600 * env.read_int("STEPMARK_SESSION_HOURS", default=14 * 24, least=1)  # since the last login
 SESSION_IDLE = dt.timedelta(hours=env.read_int("STEPMARK_SESSION_IDLE_HOURS", default=24, least=1))
-# How long a login or a confirmation counts for what needs one; see accounts.confirmation.
+# How long after a login or confirmation no new one is needed; see accounts.confirmation.
 CONFIRMATION_LIFETIME = dt.timedelta(minutes=env.read_int("STEPMARK_CONFIRM_MINUTES", default=30, least=1))
 
 # --- second factors and single sign-on -----------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Join the modules of the work page, and style sheets that are loaded together, so that a page needs few requests.
 
-Each module becomes a function of its own within a bundle, so that private names do not collide. Bundles exist only
-among the collected files: development loads the files as they are. Syntax that this module does not know is an error.
+Each module becomes its own function within a bundle, so that private names do not collide. Bundles exist only
+among the collected files: development loads the files as they are. Syntax that this module does not support is an
+error.
 """
 
 import re
@@ -147,5 +148,5 @@ def _wrap(module: str, bundle: Bundle, places: dict[str, str], read: Read) -> st
 
 
 def join_sheets(name: str, read: Read) -> str:
-    """Return the text of joined style sheets. They are in the folder of the joined one, so their URLs stay right."""
+    """Return the text of joined style sheets. They are in the same folder as the bundle, so their URLs remain valid."""
     return "\n".join(map(read, SHEETS[name]))

@@ -1,4 +1,4 @@
-"""The gunicorn worker of the web server. No slow client holds one of its threads.
+"""The gunicorn worker of the web server. A slow client never occupies one of its threads.
 
 The threads of gunicorn read requests and write responses themselves, so that as many idle sockets as threads would stop
 the platform. Here the main thread receives a request before a thread sees it, and sends the part of a response that its

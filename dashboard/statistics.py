@@ -18,7 +18,7 @@ LazyText = str | Promise
 
 @dataclass(frozen=True)
 class StatisticKind:
-    """A statistic: its name, its meaning with the target, and the value that it should reach."""
+    """A statistic: its name, what it means, and the value that it should reach."""
 
     name: LazyText
     what: LazyText

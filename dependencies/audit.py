@@ -1,7 +1,7 @@
-"""Compare the lock file with known weaknesses: `python -m dependencies.audit FOLDER`.
+"""Compare the lock file with known vulnerabilities: `python -m dependencies.audit FOLDER`.
 
 FOLDER has advisories in the OSV format, as YAML or JSON, such as a copy of https://github.com/pypa/advisory-database.
-No package on the registry carries maintained advisories, so the operator or the build fetches them; this program needs
+No package on PyPI ships maintained advisories, so the operator or the build fetches them; this program needs
 no network. It ends with 1 if a package is affected, and with 2 if the advisories are missing or older than --max-days.
 """
 
@@ -98,7 +98,7 @@ def _is_affected(version: str, affected: Mapping[str, Any]) -> bool:
 
 
 def _is_in_range(version: str, events: Iterable[Mapping[str, str]]) -> bool:
-    """Follow the events in their order: a version is affected after an introduction, until a fix."""
+    """Follow the events in order: a version is affected from an introduction until a fix."""
     is_affected = False
     for event in sorted(events, key=_event_version):
         at = _event_version(event)

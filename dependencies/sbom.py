@@ -1,7 +1,7 @@
 """Write the bill of materials: `python -m dependencies.sbom [--output FILE]`, CycloneDX 1.6 as JSON.
 
-The same lock file always gives the same bytes, so a changed file is a changed dependency. Which package needs which is
-read from the metadata of the installed packages.
+The same lock file always gives the same bytes, so a changed file is a changed dependency. Dependencies between packages
+are read from the metadata of the installed ones.
 """
 
 import argparse

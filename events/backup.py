@@ -33,7 +33,8 @@ FORMAT = 2
 _after_restore: list[Callable[..., object]] = []
 _find_missing_files: list[Callable[[], Iterable[str]]] = []
 
-# Rows that give access. Backups leave them out, so that a backup gives no access and a restore revives no revoked link.
+# Rows that give access. Backups leave them out, so that a backup grants no access and a restore does not revive revoked
+# links.
 KEY_TABLES = frozenset({"accounts_session", "accounts_loginlink", "accounts_apitoken", "people_invitation"})
 
 TableColumns = dict[str, list[str]]

@@ -44,7 +44,8 @@ def note_revocation(*, what: str, account: str, now: dt.datetime, **detail: Any)
 
 
 def _append_whole(handle: int, line: bytes) -> None:
-    """Append the whole line, or nothing. A line that a crash cut off is ended first, so that it spoils no other."""
+    """Append the whole line, or nothing. A line that a crash cut off is ended first, so that it does not corrupt the
+    next one."""
     size = os.fstat(handle).st_size
     if size and os.pread(handle, 1, size - 1) != b"\n":
         line = b"\n" + line

@@ -84,7 +84,7 @@ class TextCollection(Generic[_K]):
         self._signatures = bytearray()
 
     def add(self, texts: Mapping[_K, str]) -> None:
-        """Add texts by name, best some hundred at a time."""
+        """Add texts by name, ideally a few hundred at a time."""
         signatures = compute_signatures(list(texts.values())) if texts else ()
         for name, signature in zip(texts, signatures, strict=True):
             content = signature.tobytes()

@@ -70,7 +70,7 @@ def decode(line: bytes, decoder: "msgspec.json.Decoder[_T]") -> _T:
         record = decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise misfit_from_error(error).locate_in(line) from error
-    if b"\\" in line and _NUL in line:  # one character is found in no time
+    if b"\\" in line and _NUL in line:  # searching for one character is fast
         locate_values(line)
     return record
 

@@ -1,8 +1,8 @@
 """The beat: send periodic tasks, but those that usually find nothing to do only if they have work.
 
 A task that finds nothing costs the beat, the broker and the worker several milliseconds. Whether any of them has work
-is one statement, which the beat runs every LOOK_SECONDS. It is put to the database, so work is found after any crash.
-Work that people wait for asks for its task at once (`jobs.wakeups`).
+is one statement, which the beat runs every LOOK_SECONDS. It queries the database, so work is found after any crash.
+Work that people wait for requests its task immediately (`jobs.wakeups`).
 """
 
 from typing import Any
@@ -16,14 +16,15 @@ from kombu.exceptions import OperationalError as BrokerError
 import rawsql
 
 LOOK_SECONDS = 15.0
-LOOK = "jobs.look_for_work"  # an entry of the schedule that is no task: the beat itself does it
+LOOK = "jobs.look_for_work"  # an entry of the schedule that is not a task: the beat itself does it
 
 logger = structlog.get_logger(__name__)
 _checks: dict[str, str] = {}
 
 
 def register_work_check(task: str, condition: str) -> None:
-    """Send this task if the SQL condition is true. `%(now)s` is the time. It may be true without need, never false."""
+    """Send this task if the SQL condition is true. `%(now)s` is the time. It may be true without work, but is never
+    false with work."""
     _checks[task] = condition
 
 
@@ -35,12 +36,12 @@ class QuietScheduler(PersistentScheduler):  # type: ignore[misc]  # Celery has n
         for task in list_tasks_with_work():
             try:
                 self.app.send_task(task, expires=LOOK_SECONDS, producer=producer, retry=False)
-            except BrokerError as error:  # the next look asks again
+            except BrokerError as error:  # the next check asks again
                 logger.warning("beat.not_sent", task=task, reason=type(error).__name__)
                 return
 
     def schedules_equal(self, *_: Any) -> bool:
-        """Tell that the schedule is unchanged, which Celery would find out by comparing all of it at each tick."""
+        """Report the schedule as unchanged; Celery would compare all of it at each tick."""
         return True
 
 

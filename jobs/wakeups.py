@@ -1,6 +1,6 @@
-"""Ask for a task of `jobs.scheduler` as soon as it has work, instead of waiting for the beat to find the work.
+"""Request a task of `jobs.scheduler` as soon as it has work, instead of waiting for the beat to find the work.
 
-A request may be lost, with the broker or with this process: the beat finds the work within seconds all the same.
+A request may be lost, with the broker or with this process: the beat still finds the work within seconds.
 """
 
 import time

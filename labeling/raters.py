@@ -20,7 +20,7 @@ from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind, RaterStage
 
-MAX_TRACES_BEFORE_PAUSE = 5  # a pause by a check takes effect after one to so many further submissions
+MAX_TRACES_BEFORE_PAUSE = 5  # a pause by a check takes effect after 1 to this many further submissions
 
 
 def find_rater_id(*, slug: str, user_id: int) -> int | None:
@@ -78,7 +78,7 @@ def remove_rater(*, rater: Rater, now: dt.datetime) -> None:
 def schedule_pause(*, rater: Rater, reason: str, note: str, now: dt.datetime, evidence: Mapping[str, object]) -> bool:
     """Pause the rater after a random number of further submissions. Return False if that is decided already.
 
-    A pause directly after a submission would tell that the trace was gold.
+    A pause directly after a submission would reveal that the trace was gold.
     """
     n_left = 1 + secrets.randbelow(MAX_TRACES_BEFORE_PAUSE) if MAX_TRACES_BEFORE_PAUSE else 0
     if not n_left:

@@ -1,8 +1,8 @@
 """The cost of runs, and the number of further requests that the caps permit.
 
 A request is granted only if the most that it can cost still fits under the caps of its run and of its project. The
-most is known before: a token has at least one byte, and the endpoint is asked for at most `max_tokens`. So a cap is
-never exceeded, whatever the answers are.
+maximum is known in advance: a token has at least one byte, and the endpoint is asked for at most `max_tokens`. So a cap
+is never exceeded, whatever the answers are.
 """
 
 from collections.abc import Sequence

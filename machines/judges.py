@@ -40,7 +40,7 @@ class InvalidJudge(Exception):
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What defines a judge. An empty prompt is the builtin one of the contract."""
+    """What defines a judge. An empty prompt means the contract's built-in one."""
 
     name: str
     address: str
@@ -114,7 +114,7 @@ def _seal_key(settings: JudgeSettings, key_of: Judge | None) -> bytes | None:
 
 
 def _number_prompt(project: Project, contract: str, digest: str) -> int:
-    """Return the version of this prompt: 1 is the builtin one, and each edited one gets the next number."""
+    """Return the version of this prompt: 1 is the built-in one, and each edited one gets the next number."""
     if digest == BUILTIN_TEMPLATES[contract].digest:
         return BUILTIN_TEMPLATES[contract].version
     known = Judge.objects.filter(project=project, contract=contract)
@@ -189,7 +189,7 @@ def load_endpoint(judge: Judge) -> ChatEndpoint:
 def set_budget(
     *, project: Project, most_tokens: int | None, most_money: Decimal | None, by: User | None, now: dt.datetime
 ) -> MachineBudget:
-    """Limit what the machines of a project may cost in all; None is no limit."""
+    """Limit what the machines of a project may cost in total; None is no limit."""
     values = {"most_tokens": most_tokens, "most_money": most_money, "changed_at": now}
     with transaction.atomic():
         budget, _is_new = MachineBudget.objects.update_or_create(project=project, defaults=values)

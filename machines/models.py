@@ -44,7 +44,7 @@ class Judge(models.Model):
 
     contract = models.CharField(max_length=12, choices=JudgeContractKind)
     prompt = models.TextField()
-    prompt_version = models.PositiveIntegerField()  # 1 is the builtin one
+    prompt_version = models.PositiveIntegerField()  # 1 is the built-in one
     prompt_digest = models.CharField(max_length=64)
 
     n_votes = models.PositiveSmallIntegerField(default=1)
@@ -115,7 +115,7 @@ class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
 
 
 class JudgeRun(models.Model):
-    """A judge goes through traces once. Its counts and costs include only the requests of this run."""
+    """One pass of a judge over a set of traces. Its counts and costs include only the requests of this run."""
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="runs")
     scope = models.CharField(max_length=8, choices=RunScope, default=RunScope.ALL)

@@ -1,7 +1,7 @@
 """Prompts of judges, and how the text of a trace is put into them.
 
 A contract fixes what the answer must look like. A template is the wording around the trace; a lead may edit a copy. The
-builtin templates are written for this project. Their answers have the shapes that published evaluations use: the last
+built-in templates were written for this project. Their answers have the shapes that published evaluations use: the last
 `\\boxed{}` of ProcessBench (arXiv 2412.06559) and the `step_labels` of AgentProcessBench (arXiv 2603.14465).
 
 Texts of a trace cannot leave their place in the prompt: tags that look like ours are broken up by an invisible space,

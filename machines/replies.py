@@ -1,4 +1,4 @@
-"""Read the answers of judges. What cannot be read is counted by its reason and never becomes a label.
+"""Read the answers of judges. Unreadable answers are counted by reason and never become labels.
 
 `first error`: the last `\\boxed{}` contains the number of the step, or -1 for no error. `step labels` and `agent
 rubric`: the last JSON object. A step without a label stays unlabeled, and an answer that labels no step as wrong must
@@ -18,7 +18,7 @@ from machines.prompts import JudgeContract
 class ReplyState(StrEnum):
     PARSED = "parsed"
     EMPTY = "empty"  # no text
-    TRUNCATED = "truncated"  # it reached the token limit, or never left its thoughts
+    TRUNCATED = "truncated"  # it reached the token limit, or never finished thinking
     UNPARSED = "unparsed"  # text without a readable answer
     OUT_OF_RANGE = "out_of_range"  # it names a step that cannot be labeled
     REFUSED = "refused"  # the endpoint refused this request
@@ -45,7 +45,7 @@ MAX_REASON_CHARACTERS = 2_000
 
 
 def parse_reply(contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True) -> ParsedReply:
-    """Read one answer. An answer that was cut off is not read, because it may not be the last word."""
+    """Read one answer. An answer that was cut off is not read, because its result may not be final."""
     if not is_complete:
         return ParsedReply(ReplyState.TRUNCATED)
     answer = text.rpartition(_THOUGHTS_END)[2]

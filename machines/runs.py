@@ -38,7 +38,7 @@ def start_run(
     most_money: Decimal | None = None,
     is_trial: bool = False,
 ) -> JudgeRun:
-    """Start to judge the traces that this judge has not judged yet. Votes of earlier runs count; votes that failed are
+    """Start judging the traces that this judge has not judged yet. Votes of earlier runs count; votes that failed are
     asked for again."""
     if not is_trial and not judge.may_run:
         raise RunRefused(_("This prompt was edited. Try it on three traces first."))

@@ -1,8 +1,8 @@
-"""From the votes of a judge to one verdict on a trace: a distribution over the first error, and a rating per step.
+"""Combine the votes of a judge into one verdict on a trace: a distribution over the first error, and a rating per step.
 
-P(E) is the share of parsed votes for each first error. The verdict of a critic is the first error with most votes; of
-equally frequent ones, the one that was voted for first. The verdict of a judge that labels steps is the majority for
-each step, by the same rule.
+P(E) is the share of parsed votes for each first error. The verdict of a critic is the first error with the most votes;
+in a tie, the one that was voted for first. The verdict of a judge that labels steps is the majority for each step, by
+the same rule.
 """
 
 from collections import Counter

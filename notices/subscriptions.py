@@ -115,7 +115,8 @@ def list_receivers_of(notice: Notice) -> list[Membership]:
 
 
 def find_corrector(content: Mapping[str, Any]) -> Membership | None:
-    """Return the annotator whom a notice of a correction asks, if they can get emails. They need not choose it."""
+    """Return the annotator whom a notice asks for a correction, if they can get emails. They get it without choosing
+    it."""
     if content["type"] != CORRECTION:
         return None
     asked = Rater.objects.filter(assignments=content["data"]["assignment"], user__is_active=True, removed_at=None)

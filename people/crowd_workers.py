@@ -2,7 +2,7 @@
 WorkerDevice rows.
 
 All workers of a study share one link, so the link alone proves nothing. Either the platform signs the IDs in it with
-the project's key, or an ID belongs to the browser in which it came first: every other browser waits for a lead."""
+the project's key, or an ID is tied to the browser that first used it, and every other browser waits for a lead."""
 
 import datetime as dt
 import hashlib
@@ -24,7 +24,7 @@ from people import invitations, members, roles
 from people.invitations import InvitationInvalid
 from people.models import Invitation, Membership, Role, WorkerDevice, WorkerId
 
-MAX_WAITING_DEVICES = 5  # of one worker: everybody with the link and an ID can add one
+MAX_WAITING_DEVICES = 5  # of one worker: anyone with the link and an ID can add one
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KEY_SALT = "people.crowd_workers.signing_key"
 

@@ -1,4 +1,4 @@
-"""Give people the roles of their groups at the provider of the single sign-on, at each login.
+"""Set people's roles from their single sign-on groups at each login.
 
 For a project that the setting names, the groups decide: a person without a group of the project leaves it."""
 

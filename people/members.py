@@ -194,7 +194,8 @@ def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> 
 
 
 def reset_factors(*, membership: Membership, by: User, now: dt.datetime) -> None:
-    """Remove the second factors of a member who lost them. They are told, and log in with the password alone."""
+    """Remove the second factors of a member who lost them. They are notified, and then log in with only the
+    password."""
     actor = get_membership(project=membership.project, user=by)
     is_resettable = membership.user_id in find_resettable(actor=actor, among=[membership.user])
     if actor.role != Role.OWNER or membership.user_id == by.pk or membership.left_at is not None or not is_resettable:
@@ -214,7 +215,7 @@ def end_memberships(*, user: User, by: User | None, now: dt.datetime) -> None:
 
 
 def repeat_change(*, membership: Membership, role: Role | None, now: dt.datetime) -> None:
-    """End a membership of a restored backup, or set its role, as was done since. A last owner stays one."""
+    """End a membership of a restored backup, or set its role, as was done since. The last owner keeps that role."""
     with transaction.atomic():
         try:
             _keep_an_owner(membership, role)
@@ -230,7 +231,7 @@ def repeat_change(*, membership: Membership, role: Role | None, now: dt.datetime
 
 
 def set_role_of_groups(*, project: Project, user: User, role: Role | None, now: dt.datetime) -> None:
-    """Give a user the role of their groups at the single sign-on, or end the membership. A last owner stays one."""
+    """Give a user the role of their single sign-on groups, or end the membership. The last owner keeps that role."""
     with transaction.atomic():
         membership = lock_memberships(project=project).filter(user=user).first()
         is_member = membership is not None and membership.left_at is None
@@ -242,7 +243,7 @@ def set_role_of_groups(*, project: Project, user: User, role: Role | None, now: 
 
 
 def _note_change(member: Membership, now: dt.datetime) -> None:
-    """Note the new role, or that there is none, for a restore of an older backup."""
+    """Record the new role, or that there is none, for a restore of an older backup."""
     revocations.note_after_commit(
         what="membership",
         account=users.compute_digest(member.user),

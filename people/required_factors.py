@@ -1,4 +1,5 @@
-"""Lead people whose role needs a second factor to the page where they set one up. Nothing else works until then."""
+"""Redirect people whose role needs a second factor to the page where they set one up. No other page works until
+then."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Requests of programs about many traces: choose traces by ids or by their properties, and steer who labels them.
+"""Requests by programs about many traces: choose traces by ids or by their properties, and steer who labels them.
 
 The API and `manage.py steer_traces` share this module. Requests give the name of a person or group, not an id.
 """

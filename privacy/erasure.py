@@ -1,7 +1,7 @@
 """Erase a person: delete names, addresses and texts, and keep the labels under the pseudonym.
 
 This module writes rows of all packages, as the inventory says, because no package knows all of them. An erasure is
-noted in a file outside of the database, so that a restored backup does not bring the person back.
+recorded in a file outside of the database, so that a restored backup does not bring the person back.
 """
 
 import datetime as dt
@@ -63,7 +63,7 @@ def erase_person(*, user: User, by: User | None, now: dt.datetime) -> ErasedPers
     with transaction.atomic():
         user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         identifiers = mentions.list_identifiers(user)
-        # Noted first: after a crash in between, a restore erases too much rather than too little.
+        # Recorded first: after a crash in between, a restore erases too much rather than too little.
         revocations.note_revocation(what="erasure", account=users.compute_digest(user), now=now)
         members.end_memberships(user=user, by=by, now=now)
         rebuilt = _rebuild_snapshots(user, by, now)

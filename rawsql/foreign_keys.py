@@ -46,7 +46,8 @@ _FIRST_VERSION = 150000  # with privileges on parameters
 
 
 def may_skip_row_checks(table: str) -> bool:
-    """Return whether this connection may turn off the triggers of a table, and whether all are of foreign keys."""
+    """Return whether this connection may turn off the triggers of a table, and whether all of them belong to foreign
+    keys."""
     if connection.pg_version < _FIRST_VERSION:  # type: ignore[attr-defined]  # of PostgreSQL
         return False
     ((may_skip,),) = rawsql.fetch_rows(_MAY_SKIP, {"table": table})

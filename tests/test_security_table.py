@@ -10,7 +10,7 @@ from tests.conventions.rule import ROOT
 
 pytestmark = pytest.mark.static
 
-# Requirements of levels 1 and 2 in each section of the standard. The other numbers up to the last are of level 3.
+# Requirements of levels 1 and 2 in each section of the standard. The remaining numbers of a section belong to level 3.
 SECTIONS = {
     "1.1": range(1, 3),
     "1.2": range(1, 10),

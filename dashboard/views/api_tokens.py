@@ -23,7 +23,7 @@ def show_api_tokens(request: HttpRequest, actor: Membership) -> HttpResponse:
 
 @post_view(Action.CLOSE)
 def revoke_api_token(request: HttpRequest, actor: Membership, token: int) -> HttpResponse:
-    """Revoke a token of this project. One for all projects belongs to its person alone."""
+    """Revoke a token of this project. Only its user can revoke a token for all projects."""
     row = get_object_or_404(_list_tokens(actor).filter(project=actor.project_id), pk=token)
     tokens.revoke_api_token(token=row, by=actor.user, now=timezone.now())
     messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})

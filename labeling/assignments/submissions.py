@@ -247,7 +247,7 @@ def _insert_submission(
         "is_quality_control": facts.purpose == AssignmentPurpose.GOLD,
         "is_screening": facts.purpose == AssignmentPurpose.SCREENING,
     }
-    # Gold is scored with the work, and not now: the time of the response would tell which trace is gold.
+    # Gold is scored with the work, and not now: the time of the response would reveal which trace is gold.
     is_due = facts.purpose in (AssignmentPurpose.WORK, AssignmentPurpose.GOLD)
     late = {
         "population": late_population,

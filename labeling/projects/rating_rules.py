@@ -81,7 +81,7 @@ RULES_TEMPLATES = {
                 ErrorKind("tool", gettext_lazy("Wrong tool")),
                 ErrorKind("argument", gettext_lazy("Wrong argument")),
                 ErrorKind("misread", gettext_lazy("Misread a result or the task")),
-                ErrorKind("rule", gettext_lazy("Rule broken")),
+                ErrorKind("rule", gettext_lazy("Rule violation")),
                 ErrorKind("made-up", gettext_lazy("Made-up result or claim")),
                 ErrorKind("harm", gettext_lazy("Harmful or irreversible")),
                 ErrorKind("other", gettext_lazy("Other")),

@@ -9,7 +9,7 @@ gold threshold: the 25th percentile of what its raters reach. A fixed threshold 
 with hard traces. Without a threshold, no one is paused. A lead resumes a paused rater, and the test starts over.
 
 Hidden gold is scored in the background, and a pause takes effect a random number of traces later (`labeling.raters`).
-Otherwise the time of a response, or the moment of a pause, would tell which trace was gold.
+Otherwise the time of a response, or the moment of a pause, would reveal which trace was gold.
 """
 
 import datetime as dt
@@ -36,7 +36,7 @@ GOLD_USE_OF_PURPOSE = {
     AssignmentPurpose.GOLD: GoldUse.HIDDEN,
 }
 TRUSTED_AFTER = dt.timedelta(days=14)  # then raters get less gold: `Project.proven_gold_share`
-MAX_BASELINE_ANSWERS = 5000  # the search for five raters reads at most so many answers
+MAX_BASELINE_ANSWERS = 5000  # the search for five raters reads at most this many answers
 _LOWEST, _HIGHEST = 0.2, 0.99
 
 

@@ -3,8 +3,8 @@
 Runs with the project's statistics, soon after submissions, never in a submit. The evidence is described in
 `stats.rater_protection`: hidden gold, agreement with others on the same traces, identical results in a row, and
 impossible speed, with a joint bound on the share of ordinary raters who are paused. The pause takes effect a random
-number of traces later, so that its moment does not tell which trace was gold. A lead resumes a paused rater; only later
-work counts then.
+number of traces later, so that its timing does not reveal which trace was gold. A lead resumes a paused rater; only
+later work counts then.
 """
 
 import datetime as dt
@@ -29,7 +29,7 @@ from stats.arrays import Bools
 from stats.rater_protection import FALSE_PAUSES, N_SIMULATED, PAUSED_ALONE, ObservedWork, RaterEvidence, SignalEvidence
 
 MAX_REPORTS = 10_000  # the latest reports of a project
-WINDOW = 400  # the latest reports of a rater: the promise is for this many
+WINDOW = 400  # the latest reports of a rater: the error rate holds for this many
 
 # The name and description of each signal.
 SIGNALS = {

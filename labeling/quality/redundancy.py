@@ -137,6 +137,6 @@ def _cast_votes(submitted: Sequence[RevisionReport]) -> list[int | None]:
 
 
 def _earliest_difference(votes: Sequence[int | None]) -> int | None:
-    # At the earliest step that a vote names, the other raters continued.
+    # The votes differ at the earliest step that any of them names: the other raters continued after it.
     steps = [vote for vote in votes if vote is not None]
     return min(steps) if len(set(votes)) > 1 else None

@@ -128,7 +128,7 @@ def _schedule_retry(trace_id: int, now: dt.datetime) -> None:
 
 
 def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
-    """Return due traces as (project, some of its traces). Projects take turns; traces that failed before come last."""
+    """Return due traces as (project, some of its traces). Projects take turns; traces that failed earlier come last."""
     rows = Settlement.objects.filter(Q(retry_at=None) | Q(retry_at__lte=now), is_due=True)
     rows = rows.order_by("n_failures", "trace_id")
     projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")

@@ -285,7 +285,7 @@ def load_tally_arrays(*, project_id: int) -> TallyArrays:
 # Estimates as JSON rows: value, intervals, counts, and the reason for each missing number
 
 
-SLICE_STATISTICS = ("alpha_nominal", "alpha_ordinal", "gwet_ac1", "pairwise_agreement")  # all seven would be too many
+SLICE_STATISTICS = ("alpha_nominal", "alpha_ordinal", "gwet_ac1", "pairwise_agreement")  # seven do not fit on a page
 
 
 def estimate_row(estimate: Estimate) -> dict[str, Any]:

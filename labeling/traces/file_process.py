@@ -33,7 +33,7 @@ MAX_SECONDS = 10  # of processor time; twice as many on the clock
 MAX_MEMORY = 1024**3
 MAX_ANSWER = 8 * 1024**2
 MAX_AT_A_TIME = 3
-# Of a scan: the processor time is that of one record, and the silence that of a process that waits for a busy machine.
+# Limits of a scan: processor time is per record, and a process on a busy machine may be silent for this long.
 SCAN_SECONDS = 60
 SCAN_MEMORY = 2 * 1024**3
 SCAN_SILENCE_SECONDS = 900.0

@@ -204,7 +204,7 @@ class TraceRef:
 
     @property
     def steps(self) -> dict[int, StepRef]:
-        """The steps by position. Most new traces have no ratings, so that nothing asks for their steps."""
+        """The steps by position. Most new traces have no ratings, so their steps are never looked up."""
         if self._steps is None:
             self._steps = dict(enumerate(_make_step_refs(*self.new)))
         return self._steps

@@ -123,7 +123,7 @@ class _Policy:
         self._weights[:, blocks, columns] = 0.0
         self._sums[:, blocks] = self._weights[:, blocks].sum(axis=2)
         if self._points is not None:
-            self._distances[blocks, columns] = 0.0  # no draw is closer: the weight does not change again
+            self._distances[blocks, columns] = 0.0  # no later draw can be closer, so the weight stays zero
             self._furthest[blocks] = self._distances[blocks].max(axis=1)
 
     def update(self) -> bool:

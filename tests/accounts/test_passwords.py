@@ -1,4 +1,4 @@
-"""Words that passwords must not consist of."""
+"""Words that passwords must not be based on."""
 
 from typing import Any
 

@@ -116,7 +116,7 @@ def test_weekly_gold_covers_whole_weeks_of_projects_that_show_it() -> None:
 
 @pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/St_Johns", "UTC"])
 def test_weeks_end_at_the_same_time_for_every_time_zone(zone: str) -> None:
-    """A rater who moves the end of a week between two answers would learn which trace was gold."""
+    """A rater who moves the end of a week between two answers would find out which trace was gold."""
     user, now = factories.make_user(), dt.datetime(2026, 11, 16, 2, tzinfo=dt.UTC)  # two hours into Monday
     rater = factories.make_rater(factories.make_project(name="Told", shows_weekly_gold=True), user)
     answer(rater, now - dt.timedelta(hours=1), ["right"] * 4)

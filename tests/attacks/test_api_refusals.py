@@ -1,4 +1,4 @@
-"""Every refusal below /api/ is a problem document, whatever refused the request."""
+"""Every refusal below /api/ is a problem document, whichever code refused the request."""
 
 import json
 from typing import Any

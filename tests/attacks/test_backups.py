@@ -1,4 +1,4 @@
-"""Whoever finds a backup cannot use it to get in, and a restore revives nothing."""
+"""A backup cannot be used to log in, and a restore does not revive revoked access."""
 
 import tarfile
 from pathlib import Path

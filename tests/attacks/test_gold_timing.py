@@ -1,4 +1,4 @@
-"""The time of a submit does not tell hidden gold from work.
+"""The response time of a submit does not reveal whether a trace is hidden gold.
 
 4,000 submits over HTTP, half of them of gold, in random order. The statistic is the AUC: how often a submit of gold
 takes longer than a submit of work. 0.5 means that the times tell nothing. Only submits of the same block of 40 are

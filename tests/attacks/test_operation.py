@@ -1,4 +1,4 @@
-"""What an operator must be told: a full disk, lost files, and logs that a stranger cannot fill."""
+"""Problems that an operator must learn about: a full disk and lost files; and strangers cannot fill the logs."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""One rater can neither fill the disk, nor hold the queue, nor guess passwords without an end."""
+"""One rater can neither fill the disk, nor hold the queue, nor guess passwords indefinitely."""
 
 from typing import Any
 

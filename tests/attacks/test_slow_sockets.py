@@ -1,4 +1,4 @@
-"""Clients that send or receive nothing hold no thread of the web server."""
+"""Clients that send or receive nothing do not occupy a thread of the web server."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""Small weaknesses that were found by trying: each stays closed."""
+"""Regression tests for small vulnerabilities found by manual testing."""
 
 import datetime as dt
 import logging

@@ -1,4 +1,4 @@
-"""API tokens end with the password that somebody may have stolen, reach one project, and their misuse is logged."""
+"""A password reset revokes API tokens, a token can be limited to one project, and misuse is logged."""
 
 import pytest
 from django.test import Client

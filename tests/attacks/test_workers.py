@@ -1,4 +1,4 @@
-"""Whoever has the link of a study and the ID of a worker is still not that worker."""
+"""The link of a study and the ID of a worker are not enough to impersonate that worker."""
 
 import pytest
 from django.test import Client

@@ -72,7 +72,7 @@ def _compose_lines(lines: str, ports: dict[str, int]) -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder that looks like the project, so that the commands of a page write elsewhere."""
+    """Return a folder that looks like the project, so that the commands of a guide write there."""
     own = tmp_path / "project"
     own.mkdir()
     for entry in ROOT.iterdir():

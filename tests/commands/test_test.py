@@ -74,7 +74,7 @@ def test_a_phase_that_hangs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_failures_of_real_programs_run_once_more(
     tmp_path: Path, always_fails: bool, broken: list[str], repeated: list[str]
 ) -> None:
-    """A stand-in for pytest fails the first time, and always if asked."""
+    """A stand-in for pytest fails the first time, and every time if told to."""
     script = (
         "import pathlib, sys; seen = pathlib.Path(sys.argv[1]); fails = not seen.exists() or sys.argv[2] == 'True';"
         " seen.touch(); print('1 failed, 2 passed in 1s' if fails else '1 passed in 1s'); sys.exit(int(fails))"

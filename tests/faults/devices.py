@@ -88,7 +88,7 @@ class Device:
         return dict(shown) if shown else None
 
     def log_of(self, assignment: int) -> list[str]:
-        """Return what the device has told of a trace so far, and how it appeared."""
+        """Return the device's notices about a trace so far, and how the trace appeared."""
         return [kind for kind, about in self._evaluate("device.log()") if about == assignment]
 
     def told(self, assignment: int) -> list[str]:

@@ -36,7 +36,7 @@ def test_joined_modules_rate_and_read_also_offline(visit: Visit) -> None:
     day = RaterDay(["One.", LONG, "Three."], protocol="every_step")
     page = visit(day.user)
     requested = serve_bundles(page)
-    with page.expect_response(re.compile(r"lazy/panel\.bundle\.js")):  # the last one of those that are loaded ahead
+    with page.expect_response(re.compile(r"lazy/panel\.bundle\.js")):  # the last module loaded in advance
         day.begin(page)
     expect(page.locator(".folded b")).to_have_count(1)  # Markdown and folds
     press(page, "3")

@@ -167,7 +167,7 @@ def test_critic_reproduces_f1_of_recorded_answers(part: str, shared_data: Path) 
 
 
 def _record_answer(dice: random.Random, n_steps: int, label: int) -> tuple[int | None, str]:
-    """Return what the answer says, and its text. Some answers say nothing readable."""
+    """Return what the answer says, and its text. Some answers cannot be parsed."""
     answer = label if dice.random() < 0.7 else dice.randrange(-1, n_steps)
     wording = dice.randrange(8)
     if wording == 0:

@@ -1,4 +1,4 @@
-"""Nothing names an erased person any longer, and their labels are kept."""
+"""Nothing names an erased person, and their labels are kept."""
 
 import datetime as dt
 import hashlib

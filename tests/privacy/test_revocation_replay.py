@@ -127,7 +127,7 @@ def test_accounts_of_another_platform_are_not_touched(file: Path, now: dt.dateti
 
 
 def test_a_last_owner_stays(file: Path, now: dt.datetime) -> None:
-    """The new owner joined after the backup was made. Without an owner, nobody could invite them again."""
+    """The new owner joined after the backup was made. Without an owner, no one could invite them again."""
     cast, membership = make_personas(), None
     membership = cast.membership(cast.owner)
     heir = members.add_member(project=cast.project, user=cast.stranger, role=Role.OWNER, now=now)

@@ -56,7 +56,7 @@ def test_value_that_depends_on_one_problem_has_no_interval_but_a_reason() -> Non
 
 
 def test_one_disagreement_is_measured_on_the_plain_scale() -> None:
-    """Without the one problem that disagrees the value is 1, which has no place on the Fisher scale."""
+    """Without the one problem that disagrees the value is 1, which the Fisher scale cannot represent."""
     rows = [(problem, (2, 0, 0), 3) for problem in range(9)] + [(problem, (0, 0, 2), 3) for problem in range(9)]
     estimate = agreement.estimate_step_statistics(rating_patterns.patterns_from_rows([*rows, (9, (1, 0, 1), 1)]))[
         "alpha_nominal"

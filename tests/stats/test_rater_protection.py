@@ -1,4 +1,4 @@
-"""The evidence on raters: worthless ones are found, others are not; the promise of each signal."""
+"""Evidence against raters: worthless raters are found and others are not, at the stated rate of each signal."""
 
 import dataclasses
 from collections.abc import Mapping

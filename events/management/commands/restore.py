@@ -25,7 +25,7 @@ class Command(BaseCommand):
     help = "Replace the database with a backup. Stop the platform first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="a file that `backup` wrote")
+        parser.add_argument("file", type=Path, help="backup file that the command `backup` wrote")
         parser.add_argument("--yes", action="store_true", help="replace existing data")
 
     def handle(self, *args: Any, file: Path, yes: bool, **options: Any) -> None:

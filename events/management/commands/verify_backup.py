@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Check that this version can read and restore a backup. Changes nothing. Exit code 1 if it cannot."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="a file that `backup` wrote")
+        parser.add_argument("file", type=Path, help="backup file that the command `backup` wrote")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
