@@ -130,7 +130,7 @@ def to_json(value: Any) -> str:
 
 @register.simple_tag
 def rating_mark(rating: Any, *, css: str = "mark--full", is_decorative: bool = False) -> str:
-    """Print the mark of a rating, or a dot without one. Use a decorative mark beside a text that names the rating."""
+    """Print the mark of a rating, or a dot without one. Use a decorative mark next to text that names the rating."""
     name, label = _MARKS.get(rating, ("", ""))
     return _render("rating_mark", name=name, label=label, css=css, is_decorative=is_decorative)
 

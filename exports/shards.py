@@ -23,7 +23,7 @@ from prm import scores
 
 
 class BuildPlan(msgspec.Struct):
-    """Values that are fixed at the freeze and stored with the snapshot, so that a rebuild gives equal files."""
+    """Values that are fixed at the freeze and stored with the snapshot, so that a rebuild gives identical files."""
 
     places: dict[str, float] = {}  # positions of problems that follow an earlier problem (`splits.SplitScan`)
     mean_weight: float = 1.0

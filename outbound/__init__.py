@@ -113,7 +113,7 @@ def _parse_address(address: str) -> SplitResult:
         is_plain = f"{parts.path}{parts.query}".isascii() and address.isprintable() and " " not in address
         if host and is_plain and parts.scheme in {"http", "https"} and not (parts.username or parts.password):
             return parts
-    message = _("The address “%(address)s” cannot be used. Use https://host:port/path without a username.")
+    message = _("The URL “%(address)s” cannot be used. Use https://host:port/path without a username.")
     raise AddressRefused("invalid", message % {"address": address[:200]})
 
 

@@ -56,9 +56,7 @@ class RegisterPRMForm(forms.Form):
         help_text=gettext_lazy("The name that the backend uses for the model."),
     )
     digest = forms.CharField(label=gettext_lazy("Hash of the weights"), max_length=100, required=False)
-    address = forms.CharField(
-        label=gettext_lazy("Address"), max_length=500, required=False, help_text="http://gpu:8000"
-    )
+    address = forms.CharField(label=gettext_lazy("URL"), max_length=500, required=False, help_text="http://gpu:8000")
     style = forms.ChoiceField(
         label=gettext_lazy("Style (vLLM)"),
         choices=[("qwen", "Qwen2.5-Math-PRM"), ("math_shepherd", "Math-Shepherd")],

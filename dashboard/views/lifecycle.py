@@ -35,7 +35,7 @@ _STATE_CHANGES = {
 class CloneProjectForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=200)
     slug = forms.SlugField(
-        label=_("Address"),
+        label=_("URL name"),
         max_length=80,
         help_text=_("Part of every link: lowercase letters, digits and hyphens. It cannot be changed later."),
     )
@@ -133,7 +133,7 @@ def _create_project(form: CloneProjectForm, user: User, create: Callable[..., Pr
 
 
 def _slug_taken(slug: str) -> ValidationError:
-    message = _("The address “%(slug)s” is taken. Choose another one.")
+    message = _("The URL name “%(slug)s” is taken. Choose another one.")
     return ValidationError(message, code="taken", params={"slug": slug})
 
 

@@ -36,7 +36,7 @@ class MailForm(forms.Form):
 
 class WebhookForm(forms.Form):
     address = forms.CharField(
-        label=gettext_lazy("Address"),
+        label=gettext_lazy("URL"),
         max_length=500,
         help_text=gettext_lazy("Receives a signed POST request for each notice, for example https://example.org/hook"),
         widget=forms.URLInput(attrs={"autocomplete": "off"}),

@@ -163,7 +163,7 @@ def test_figures_of_the_day_follow_each_submission(visit: Visit) -> None:
 
 
 def work_for(page: Page, minutes: int) -> None:
-    """Move through the trace for so long."""
+    """Move through the trace for this long."""
     for number in range(minutes * 3):
         page.keyboard.press("ArrowDown" if number % 2 else "ArrowUp")
         page.clock.run_for(20_000)
