@@ -65,6 +65,7 @@ def ask(program: Client, cast: Personas, operation: Operation) -> int:
     return int(response.status_code)
 
 
+@pytest.mark.fault
 def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
@@ -147,6 +148,7 @@ SCOPES = {
 }
 
 
+@pytest.mark.fault
 def test_every_operation_by_scope(personas: LoggedInPersonas) -> None:
     """An owner and operator is refused by every operation for which the token has only another scope."""
     cast = personas.cast

@@ -173,6 +173,7 @@ def test_labels_made_here_equal_the_recomputation(client: Client, project: Proje
     assert by_hand["pooled"]["alpha_nominal"] != pytest.approx(by_hand["alpha_nominal"], abs=0.01)
 
 
+@pytest.mark.fault
 def test_named_labels_of_a_file_equal_the_recomputation(client: Client, project: Project) -> None:
     import_named_labels(project, 40, random.Random(2))
     import_judge(project, 40)

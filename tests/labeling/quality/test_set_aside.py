@@ -236,6 +236,7 @@ def test_votes_that_are_set_aside_judge_no_one() -> None:
     assert count() == before
 
 
+@pytest.mark.fault
 def test_labels_that_are_set_aside_are_not_what_others_usually_do() -> None:
     project, traces = make_project(12, overlap=2)
     good, neutral = submitted_work.make_raters(project, 2)
