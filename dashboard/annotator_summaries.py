@@ -186,7 +186,8 @@ def _build_summary(
     cost: Decimal | None,
 ) -> AnnotatorSummary:
     project = actor.project
-    n_steps, active_ms = figures.get("steps", 0), figures.get("active_ms", 0)
+    n_steps = figures.get("steps", 0)
+    active_ms = figures.get("active_ms", 0) - figures.get("set_aside_ms", 0)
     others = figures.get("others") or {}
     return AnnotatorSummary(
         rater=rater,
