@@ -26,7 +26,16 @@ def draw(project: Project, n: int) -> list[Trace]:
         for rank, trace in enumerate(traces, 1):
             if (rank % 2 == 0) == (arm == "policy"):
                 drawn = TraceDraw.objects.create(
-                    project=project, trace=trace, batch=1, rank=rank, arm=arm, q=0.1, score=0.5, n_left=n, drawn_at=NOW
+                    project=project,
+                    trace=trace,
+                    batch=1,
+                    rank=rank,
+                    arm=arm,
+                    q=0.1,
+                    score=0.5,
+                    n_left=n,
+                    pool_size=n,
+                    drawn_at=NOW,
                 )
                 entry = factories.make_entry(lane, trace, slots=2)
                 QueueEntry.objects.filter(pk=entry.pk).update(draw=drawn)
