@@ -250,6 +250,10 @@ def _request_labels(actor: Membership, traces: Sequence[Trace], form: TraceActio
     return trace_actions.request_labels(traces=traces, by=actor.user, now=timezone.now())
 
 
+def _requeue(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> ActionOutcome:
+    return trace_actions.requeue_traces(traces=traces, by=actor.user, now=timezone.now())
+
+
 def _assign_adjudication(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> ActionOutcome:
     reviewer = User.objects.filter(pk=form.cleaned_data["reviewer"] or 0).first()
     n = assign_adjudication(
@@ -337,6 +341,7 @@ ACTIONS = {
     "first": TraceAction(Action.PAUSE, _put_first, ("audience",)),
     "back": TraceAction(Action.PAUSE, _put_back),
     "label": TraceAction(Action.ADJUDICATE, _request_labels),
+    "requeue": TraceAction(Action.ADJUDICATE, _requeue),
     "reviewer": TraceAction(Action.PAUSE, _assign_adjudication),
     "gold": TraceAction(Action.MAKE_GOLD, _make_gold, ("use",)),
     "use": TraceAction(Action.MAKE_GOLD, _change_gold_use, ("use",)),

@@ -20,7 +20,8 @@
     position     list of {"step", "n", "agree", "low", "high", "interval_reason", "n_problems", "both", "one"} over
                  rateable steps from 0, for pairs of submissions that both judged the step: agreement with its interval,
                  and how often both or only one call the step wrong
-    raters       {rater id: {"readings": submissions, "active_ms" on work, "paid_ms" on everything, "steps",
+    raters       {rater id: {"readings": submissions, "active_ms" on work, "paid_ms" on everything,
+                 "set_aside_ms" on work that was set aside, part of "active_ms", "steps",
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
                  "flags": [raised kinds of `signals.SIGNAL_KINDS`], "signs": {kind: SIGNAL},
@@ -209,12 +210,16 @@ def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
 def compute_headline_by_raters(
     *, project_id: int, only: Collection[int] = (), without: Collection[int] = ()
 ) -> dict[str, Any]:
-    """Compute the headline agreement of some raters, on the traces that compare no others. Nothing is stored."""
+    """Compute the headline agreement of some raters, on the traces that compare no others, and under "imported" that
+    of their imported labels. Nothing is stored."""
     arrays, audit_slice = tallies.load_tally_arrays(project_id=project_id), tallies.find_audit_slice(project_id)
     headline = arrays if audit_slice is None else arrays.only(audit_slice)
     return {
         **_build_headline(headline.by_raters(only=only, without=without)),
         "is_audit_slice": audit_slice is not None,
+        "imported": imported_labels.build_imported_stats(
+            imported_labels.load_imported_labels(project_id, only=only, without=without)
+        ),
     }
 
 
@@ -271,8 +276,9 @@ def _build_raters(project_id: int, pairs: SubmissionPairs) -> dict[str, dict[str
         row |= {"readings": totals.readings, "steps": totals.steps, "active_ms": 0, "paid_ms": 0}
         if totals.compared:
             row["consensus"] = _consensus_row(totals)
+    set_aside = workdays.sum_time_set_aside(project_id)
     for rater, (active, paid) in workdays.sum_time_by_rater(project_id).items():
-        by_rater[str(rater)] |= {"active_ms": active, "paid_ms": paid}
+        by_rater[str(rater)] |= {"active_ms": active, "paid_ms": paid, "set_aside_ms": set_aside.get(rater, 0)}
     for rater, gold in _gold_by_rater(project_id).items():
         by_rater[str(rater)]["gold"] = gold
     for rater, others in _agreement_with_others(pairs).items():
@@ -293,7 +299,7 @@ def _consensus_row(totals: ReportCount) -> dict[str, int]:
 
 
 def _gold_by_rater(project_id: int) -> dict[int, dict[str, Any]]:
-    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN)
+    answers = GoldAnswer.objects.counted().filter(project_id=project_id, use=GoldUse.HIDDEN)
     by_rater: dict[int, Counter[str]] = defaultdict(Counter)
     for rater, verdict, n in answers.values_list("rater_id", "verdict").annotate(Count("pk")):
         by_rater[rater][verdict] = n
@@ -329,8 +335,8 @@ def _count_resolved(project_id: int) -> dict[str, int]:
 def _build_gold_monitor(project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Return the gold threshold, or why there is none, and the expected number of false pauses per month."""
     bar = Project.objects.get(pk=project_id).gold_bar
-    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN, answered_at__gte=now - MONTH)
-    counts = answers.aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
+    answers = GoldAnswer.objects.counted().filter(project_id=project_id, use=GoldUse.HIDDEN)
+    counts = answers.filter(answered_at__gte=now - MONTH).aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
     per_rater = round(counts["n"] / counts["raters"]) if counts["raters"] else 0
     false_pauses = None
     if bar and per_rater:

@@ -30,6 +30,7 @@ READ = {
     "get bad_lines",
     "get traces",
     "get agreement",
+    "get consensus",
     "get judges",
     "get judge_runs",
     "get judge_run",
@@ -70,7 +71,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 33
+    assert len(every) == 34
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -115,6 +116,7 @@ SCOPES = {
     "get projects": "read",
     "get project": "read",
     "get agreement": "read",
+    "get consensus": "read",
     "get groups": "read",
     "put groups": "steer",
     "delete group": "steer",
