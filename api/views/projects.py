@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from django.db.models import Q
+from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -35,6 +37,14 @@ class ProjectView(APIView):
 
     scopes: ClassVar[Mapping[str, Scope]]
     actions: ClassVar[Mapping[str, Action]]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse the character U+0000 in the address: the database cannot compare it."""
+        super().initial(request, *args, **kwargs)
+        if any("\0" in str(value) for value in kwargs.values()):
+            raise Http404
+        if any("\0" in value for _name, values in request.query_params.lists() for value in values):
+            raise ApiProblem(_("The query contains the character U+0000, which is not allowed."))
 
     def enter(self, request: Request, slug: str) -> Membership:
         user = cast(User, request.user)

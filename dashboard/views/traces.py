@@ -168,8 +168,8 @@ def change_traces(request: HttpRequest, actor: Membership) -> HttpResponse:
         messages.warning(request, _("Nothing was changed: select at least one trace."))
         return _redirect_to_list(request, actor)
     result = action.run(actor, selected, form)
-    if isinstance(result, HttpResponse):
-        return result
+    if isinstance(result, DataTable):
+        return csv_response(request, actor, result)
     _report(request, result, is_cut)
     return _redirect_to_list(request, actor)
 
@@ -279,8 +279,8 @@ def _withdraw(actor: Membership, traces: Sequence[Trace], form: TraceActionForm)
     return _all_done(len(active))
 
 
-def _export(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> HttpResponse:
-    return csv_response(actor, build_selection_table(actor, traces))
+def _export(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> DataTable:
+    return build_selection_table(actor, traces)
 
 
 def build_selection_table(actor: Membership, traces: Sequence[Trace]) -> DataTable:
@@ -331,7 +331,7 @@ def _all_done(n: int) -> ActionOutcome:
 @dataclass(frozen=True)
 class TraceAction:
     allowed: Action
-    run: Callable[[Membership, Sequence[Trace], TraceActionForm], ActionOutcome | HttpResponse]
+    run: Callable[[Membership, Sequence[Trace], TraceActionForm], ActionOutcome | DataTable]
     needs: tuple[str, ...] = ()  # fields
 
 
