@@ -100,7 +100,7 @@ def resolve_due_traces(*, now: dt.datetime, limit: int = 1000) -> int:
     n_resolved = 0
     for project_id, traces in find_due_traces(now=now, limit=limit):
         n_resolved += resolve_or_retry(project_id=project_id, trace_ids=traces, now=now)
-        project_stats.mark_stats_stale(project_id=project_id, now=now)
+        project_stats.mark_stats_stale(project_id=project_id, now=now, is_awaited=False)
     return n_resolved
 
 
