@@ -295,6 +295,8 @@ class WorkPage {
     if (this.work.submitState().missing) {
       this.dock.showToast(this.dock.submit.textContent);
       if (unrated) this.goTo(unrated);
+    } else if (this.work.isUnchanged()) {
+      this.dock.showToast(getString("unchanged"));
     } else if (this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS) this.#finish("submit", {});
   }
 
