@@ -111,10 +111,11 @@ class WorkPage {
   #open(view) {
     view.work.trace.state = "opened";
     this.supply.open(view.work.trace.assignment, [...this.#left.keys()].pop()).catch((error) => {
-      // The trace was reclaimed in the meantime, or an onboarding step is due. What is being rated can still be finished.
-      if (!(error instanceof Refused) || this.view !== view || this.#hasChanged) return;
+      // The trace was reclaimed or rated elsewhere in the meantime, or an onboarding step is due.
+      if (!(error instanceof Refused) || this.view !== view) return undefined;
+      if (this.#hasChanged) return this.#sync(); // what is being rated can still be finished, unless it was submitted
       this.#isLeaving = true;
-      this.#showNext().then(() => this.#ignoreKeys());
+      return this.#showNext().then(() => this.#ignoreKeys());
     });
   }
 
