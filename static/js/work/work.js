@@ -139,9 +139,7 @@ class WorkPage {
   }
 
   // Whether a key may still have been meant for the trace that was here before.
-  isDeaf() {
-    return performance.now() < this.#deafUntil;
-  }
+  isDeaf = () => performance.now() < this.#deafUntil;
 
   // The trace that is shown changes without a key: keys pressed just now were meant for the one before.
   #ignoreKeys() {
