@@ -196,7 +196,7 @@ def _reader_strings() -> dict[str, Any]:
 def _memory_only_strings() -> dict[str, Any]:
     """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
-        "save_saved": _("Saved on the server (this browser keeps no copy)"),
+        "save_saved": _("Saved on the server only"),
         "save_waiting": _plural_forms(
             "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
         ),
