@@ -105,7 +105,8 @@ def validate_reason(reason: str) -> str:
 
 
 def refuse_edit(edit: IncomingEdit, index: int, field: str, fault: str) -> None:
-    message = _("Step %(step)d: %(fault)s.") % {"step": edit.step + 1, "fault": fault}
+    # Without the number of the step: people count the steps that can be rated, and programs get the index.
+    message = _("This edit was not saved: %(fault)s.") % {"fault": fault}
     raise EditRefused(message, index=index, sequence=edit.sequence, field=field)
 
 
@@ -207,8 +208,8 @@ class AssignmentFacts(NamedTuple):
     opened_at: dt.datetime | None
 
     def max_active_ms(self, now: dt.datetime) -> int:
-        """Return the time since the rater first got the trace: active time cannot be longer, whatever the client's clock
-        says. Small differences between the two clocks are tolerated."""
+        """Return the time since the rater first got the trace: active time cannot be longer, whatever the client's
+        clock says. Small differences between the two clocks are tolerated."""
         begun_at = self.first_held_at or self.opened_at
         return _MAX_INTEGER if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
 
