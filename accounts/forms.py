@@ -138,7 +138,9 @@ class NewTokenForm(forms.Form):
     """An API token: its name, scopes and lifetime."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=100, help_text=_("Helps you recognize the token later, for example to revoke it.")
+        label=_("Name"),
+        max_length=100,
+        help_text=_("Helps you recognize the token later, for example when you revoke it."),
     )
     scopes = forms.MultipleChoiceField(
         label=_("Permissions"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple

@@ -18,10 +18,12 @@ class PlatformWordValidator:
         text = password.lower()
         for word in _list_words():
             if word in text and len(text) - len(word) < LEAST_REST:
-                raise ValidationError(_("Use a password without the name of this platform."), code="platform_word")
+                raise ValidationError(
+                    _("Choose a password that is not based on this platform’s name."), code="platform_word"
+                )
 
     def get_help_text(self) -> str:
-        return _("The password must not be the name of this platform.")
+        return _("Your password cannot be based on this platform’s name.")
 
 
 def _list_words() -> set[str]:

@@ -30,8 +30,8 @@ EVENT_LABELS = {
     "account.password_reset": _("Password reset by link"),
     "account.password_revoked": _("Password revoked after a backup was restored"),
     "account.password_check_failed": _("Wrong current password"),
-    "account.confirmed": _("Confirmed that it was you"),
-    "account.confirmation_failed": _("Failed confirmation"),
+    "account.confirmed": _("Identity confirmed"),
+    "account.confirmation_failed": _("Identity confirmation failed"),
     "account.details_changed": _("Name changed"),
     "account.email_changed": _("Email address changed"),
     "account.factor_added": _("Two-step login: method added"),
@@ -41,8 +41,8 @@ EVENT_LABELS = {
     "account.recovery_code_used": _("Recovery code used"),
     "account.identity_added": _("Single sign-on connected"),
     "account.identity_removed": _("Single sign-on disconnected"),
-    "account.identity_refused": _("Refused login through single sign-on"),
-    "account.roles_synchronized": _("Roles set by groups of the single sign-on"),
+    "account.identity_refused": _("Single sign-on login refused"),
+    "account.roles_synchronized": _("Roles set from single sign-on groups"),
     "account.sessions_ended": _("Logged out in other browsers"),
     "account.token_made": _("API token created"),
     "account.token_refused": _("Wrong API token"),
@@ -59,7 +59,7 @@ LOGIN_METHOD_LABELS = {
     "totp": _("with an authenticator app"),
     "webauthn": _("with a passkey"),
     "recovery_codes": _("with a recovery code"),
-    "socialaccount": _("through single sign-on"),
+    "socialaccount": _("with single sign-on"),
 }
 
 

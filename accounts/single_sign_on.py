@@ -136,13 +136,13 @@ class _Adapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth shi
         if not hmac.compare_digest(str(claims.get("nonce", "")), str(data.get("nonce") or secrets.token_hex())):
             raise OAuth2Error("the ID token belongs to another login")
         if not 0 < len(str(claims["sub"])) <= _MAX_SUBJECT_LENGTH:
-            raise OAuth2Error("the ID token names no person")
+            raise OAuth2Error("the ID token has no valid subject")
         if claims.get("azp", app.client_id) != app.client_id:
-            raise OAuth2Error("the ID token was made for another client")
+            raise OAuth2Error("the ID token was issued to another client")
         if data.get("purpose") == "confirm":
             at, oldest = claims.get("auth_time"), timezone.now() - settings.CONFIRMATION_LIFETIME
             if not isinstance(at, int) or at < oldest.timestamp():
-                raise OAuth2Error("the provider did not ask the person again")
+                raise OAuth2Error("the provider did not ask the user to log in again")
 
 
 def _choose_key(keys: jwt.PyJWKSet, header: dict[str, Any]) -> jwt.PyJWK:
@@ -150,7 +150,7 @@ def _choose_key(keys: jwt.PyJWKSet, header: dict[str, Any]) -> jwt.PyJWK:
     signing = [key for key in keys.keys if key.public_key_use in (None, "sig")]
     named = [key for key in signing if "kid" not in header or key.key_id == header["kid"]]
     if len(named) != 1:
-        raise OAuth2Error("the ID token names no known key")
+        raise OAuth2Error("the ID token is not signed with a known key")
     return named[0]
 
 

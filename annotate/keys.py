@@ -28,7 +28,7 @@ _ACTIONS = {
     "open_output": ("o", gettext_lazy("Open or close output (Shift: all output)")),
     "find": ("f", gettext_lazy("Find in the trace")),
     "go_to": ("t", gettext_lazy("Go to a step by its number")),
-    "source": ("x", gettext_lazy("Show the step's source (Shift: the problem's source)")),
+    "source": ("x", gettext_lazy("Show the step’s source (Shift: the problem’s source)")),
     "copy": ("y", gettext_lazy("Copy the step")),
     "differences": ("d", gettext_lazy("Compare alternatives")),
     "skip": ("s", gettext_lazy("Skip")),

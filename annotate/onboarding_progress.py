@@ -80,13 +80,13 @@ def _reading_title(project: Project) -> str:
 def _training_hint(progress: SetProgress, gate: OnboardingGate) -> str:
     if gate in (OnboardingGate.TRAINING, OnboardingGate.LESSON):
         number = progress.done if gate == OnboardingGate.LESSON else progress.number
-        return _("trace %(number)d of %(total)d. Answers are explained; results don't count.") % {
+        return _("trace %(number)d of %(total)d. Answers are explained; results don’t count.") % {
             "number": number,
             "total": progress.total,
         }
     return ngettext(
-        "%(total)d trace with an explained answer. The result doesn't count.",
-        "%(total)d traces with explained answers. Results don't count.",
+        "%(total)d trace with an explained answer. The result doesn’t count.",
+        "%(total)d traces with explained answers. Results don’t count.",
         progress.total,
     ) % {"total": progress.total}
 

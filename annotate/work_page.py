@@ -109,7 +109,7 @@ def _submit_strings() -> dict[str, Any]:
         ),
         "submit_unchanged": _("Nothing changed yet"),
         "unchanged": _("Nothing has changed. Change a rating, or cancel the correction."),
-        "no_skip": _("This trace can't be skipped."),
+        "no_skip": _("This trace can’t be skipped."),
         "no_reason": _("Write a reason first."),
         "rating_null": _("not rated"),
         "rating_-1": _("negative"),
@@ -161,15 +161,15 @@ def _save_strings() -> dict[str, Any]:
             "Too many changes at once. {count} rating saved here, will be sent later",
             "Too many changes at once. {count} ratings saved here, will be sent later",
         ),
-        "save_waiting_none": _("Offline. The rest will be sent when you're back online"),
+        "save_waiting_none": _("Offline. The rest will be sent when you’re back online"),
         "save_logged_out_none": _("Logged out. Log in to send the rest"),
-        "title_offline": _("You're offline"),
-        "title_logged_out": _("You're logged out"),
-        "save_broken": _("This browser can't store ratings: {detail}"),
+        "title_offline": _("You’re offline"),
+        "title_logged_out": _("You’re logged out"),
+        "save_broken": _("This browser can’t store ratings: {detail}"),
         "reclaimed": _("This trace was returned to the queue. You can still finish and submit it."),
-        "logged_out": _("You're logged out. Your ratings are saved here. Log in to send them."),
+        "logged_out": _("You’re logged out. Your ratings are saved here. Log in to send them."),
         "offline": _(
-            "You're offline. Your ratings are saved in this browser and will be sent when you're back online."
+            "You’re offline. Your ratings are saved in this browser and will be sent when you’re back online."
         ),
     }
 
@@ -208,8 +208,8 @@ def _memory_only_strings() -> dict[str, Any]:
             "Logged out. {count} rating unsent: keep this tab open",
             "Logged out. {count} ratings unsent: keep this tab open",
         ),
-        "logged_out": _("You're logged out. Keep this tab open and log in to send your ratings."),
-        "offline": _("You're offline. Keep this tab open: your ratings will be sent when you're back online."),
+        "logged_out": _("You’re logged out. Keep this tab open and log in to send your ratings."),
+        "offline": _("You’re offline. Keep this tab open: your ratings will be sent when you’re back online."),
     }
 
 
@@ -217,7 +217,7 @@ def _prompt_strings() -> dict[str, Any]:
     return {
         "ask_comment": _("Comment on step {number} (Enter saves, Shift+Enter starts a new line)"),
         "ask_skip": _("Why are you skipping this trace? It will go to someone else."),
-        "ask_give_up": _("Why can't you finish? Your ratings so far will be submitted."),
+        "ask_give_up": _("Why can’t you finish? Your ratings so far will be submitted."),
         "ask_report": _("What is wrong with the problem?"),
         "confirm_comment": _("Save comment"),
         "confirm_skip": _("Skip trace"),
@@ -230,10 +230,10 @@ def _panel_strings() -> dict[str, str]:
     return {
         "panel_guide": _("Rules and guideline"),
         "panel_questions": _("Questions for the leads"),
-        "panel_offline": _("This can't load while you're offline. Try again when you're back online."),
+        "panel_offline": _("This can’t load while you’re offline. Try again when you’re back online."),
         "reply_sent": _("Reply sent"),
         "question_sent": _("Question sent"),
-        "question_unsent": _("Not sent: you're offline. Your text is kept."),
+        "question_unsent": _("Not sent: you’re offline. Your text is kept."),
         "asked_open": _("Question not answered yet"),
         "asked_news": _("New answer to your question"),
         "asked_done": _("Question answered"),
@@ -242,7 +242,7 @@ def _panel_strings() -> dict[str, str]:
 
 def _day_strings() -> dict[str, str]:
     return {
-        "break_text": _("You've been rating for {minutes} minutes. How about a short break? Your ratings are saved."),
+        "break_text": _("You’ve been rating for {minutes} minutes. How about a short break? Your ratings are saved."),
         "break_later": _("Remind me in 10 minutes"),
         "break_saved": _("Saved"),
         "lease_ends_soon": _("This trace is reserved for you until {time}. After that, it may go to someone else."),

@@ -135,7 +135,7 @@ class ClientSocket:
     def _wait_for(self, transfer: Callable[[], bytes]) -> bytes:
         """Run a transfer that may wait. Raises ConnectionResetError if the client stalls."""
         if not self.is_bulk:
-            raise ConnectionResetError(errno.ECONNRESET, "the request is longer than its head announced")
+            raise ConnectionResetError(errno.ECONNRESET, "the request is longer than its headers declare")
         try:
             piece = transfer()
         except TimeoutError as error:

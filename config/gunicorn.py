@@ -34,7 +34,9 @@ def on_starting(server: Any) -> None:
     key = env.read_text("SECRET_KEY", "")
     is_weak = len(key) < _LEAST_KEY_LENGTH or len(set(key)) < _LEAST_KEY_CHARACTERS
     if key and is_weak and env.read_text("STEPMARK_ORIGIN", "").startswith("https://"):
-        raise SystemExit("SECRET_KEY can be guessed: use 50 random characters, as `make secrets` creates them.")
+        raise SystemExit(
+            "SECRET_KEY can be guessed. Use 50 random characters, such as those that `make secrets` prints."
+        )
     server.log.error_log.addFilter(WithoutAddress())
     wait = server.wait_for_signals
     server.wait_for_signals = lambda timeout: wait(timeout=MASTER_LOOK_SECONDS)

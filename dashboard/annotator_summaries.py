@@ -281,8 +281,8 @@ def describe_gold_threshold(threshold: float | None, monitoring: Mapping[str, An
         return GoldThresholdStatus("unused", text % values)
     values |= {"n": f"{monitoring['false_pauses']:.1f}", "gold": str(monitoring["gold_a_rater"])}
     text = _(
-        "The gold threshold is %(threshold)s. At last month's rate of %(gold)s hidden gold traces each, %(n)s of 100"
-        " annotators whose accuracy is exactly at the threshold would be paused by mistake in their first month; below"
-        " 5 is good."
+        "The gold threshold is %(threshold)s. At last month’s rate of %(gold)s hidden gold traces each, %(n)s "
+        "of 100 annotators whose accuracy is exactly at the threshold would be paused by mistake in their "
+        "first month; below 5 is good."
     )
     return GoldThresholdStatus("measured", text % values)

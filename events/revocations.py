@@ -50,7 +50,7 @@ def _append_whole(handle: int, line: bytes) -> None:
         line = b"\n" + line
     try:
         if os.write(handle, line) != len(line):
-            raise OSError(errno.ENOSPC, "the line was not written whole")
+            raise OSError(errno.ENOSPC, "the line was not written completely")
     except OSError:
         os.ftruncate(handle, size)
         raise

@@ -51,8 +51,8 @@ def describe_failure(error: BaseException) -> str:
 def describe_repeated_loss(starts: int, last: str) -> str:
     """Return the reason why a job failed that lost its runner too many times."""
     message = _(
-        "The worker stopped %(starts)d times at the same place without an error. It may have run out of memory. Check"
-        " the worker's log, then retry."
+        "The worker stopped %(starts)d times at the same place without an error. It may have run out of "
+        "memory. Check the worker’s log, then retry."
     ) % {"starts": starts}
     return f"{message} ({last})" if last else message
 

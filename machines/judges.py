@@ -132,7 +132,7 @@ def _validate(settings: JudgeSettings) -> str:
     except outbound.AddressRefused as error:
         raise InvalidJudge("address", str(error)) from None
     if not (settings.key.isascii() and (settings.key.isprintable() or not settings.key)):
-        raise InvalidJudge("key", _("The key contains characters that HTTP headers cannot carry."))
+        raise InvalidJudge("key", _("The key contains characters that are not allowed in HTTP headers."))
     if settings.contract not in BUILTIN_TEMPLATES:
         raise InvalidJudge("contract", _("Unknown contract. Use one of: %s.") % ", ".join(BUILTIN_TEMPLATES))
     _validate_sampler(settings)
@@ -159,7 +159,7 @@ def _validate_sampler(settings: JudgeSettings) -> None:
         if not low <= getattr(settings, field) <= high:
             raise InvalidJudge(field, _("Enter a number from %(low)s to %(high)s.") % {"low": low, "high": high})
     if settings.n_votes > 1 and settings.temperature == 0:
-        message = _("Several votes at temperature 0 are the same vote. Set a temperature above 0, or one vote.")
+        message = _("At temperature 0, all votes are identical. Set a temperature above 0, or use one vote.")
         raise InvalidJudge("temperature", message)
 
 

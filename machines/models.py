@@ -96,16 +96,16 @@ class JudgeRunState(models.TextChoices):
 
 
 class RunPause(models.TextChoices):
-    ENDPOINT_DOWN = "endpoint_down", _("the endpoint does not answer")
-    RATE_LIMIT = "rate_limit", _("the endpoint asked to wait")
-    CONFIGURATION = "configuration", _("the endpoint refuses this judge")
-    RUN_CAP = "run_cap", _("the cost cap of the run is reached")
-    PROJECT_CAP = "project_cap", _("the cost cap of the project is reached")
+    ENDPOINT_DOWN = "endpoint_down", _("the endpoint is not responding")
+    RATE_LIMIT = "rate_limit", _("the endpoint asked Stepmark to wait")
+    CONFIGURATION = "configuration", _("the endpoint rejects this judge’s requests")
+    RUN_CAP = "run_cap", _("the run’s cost cap has been reached")
+    PROJECT_CAP = "project_cap", _("the project’s cost cap has been reached")
 
 
 class RunScope(models.TextChoices):
     ALL = "all", _("all traces")
-    LABELED = "labeled", _("traces that people labeled")
+    LABELED = "labeled", _("traces labeled by people")
     GOLD = "gold", _("gold")
 
 
@@ -190,7 +190,7 @@ class JudgeRun(models.Model):
 class VoteState(models.TextChoices):
     """As `machines.replies.ReplyState`."""
 
-    PARSED = "parsed", _("read")
+    PARSED = "parsed", _("readable")
     EMPTY = "empty", _("empty")
     TRUNCATED = "truncated", _("cut off at the token limit")
     UNPARSED = "unparsed", _("no readable answer")

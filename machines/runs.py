@@ -65,7 +65,7 @@ def start_run(
             _request_job(run, by, now)
             _log_event("judge_run.started", run, by, now, scope=scope, traces=run.n_traces, trial=is_trial)
     except IntegrityError:
-        raise RunRefused(_("A run of this judge is not finished. Resume or cancel it first.")) from None
+        raise RunRefused(_("This judge has an unfinished run. Resume or cancel it first.")) from None
     return run
 
 

@@ -138,7 +138,7 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
     ),
     "job.failed": NoticeKind(
         gettext_lazy("Job failed"),
-        gettext_lazy("The job “%(kind)s” of %(of)s failed. See the Jobs page for the reason."),
+        gettext_lazy("The job “%(kind)s” for %(of)s failed. See the Jobs page for the reason."),
         "dashboard:jobs",
         _read_job,
     ),

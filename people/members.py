@@ -153,7 +153,7 @@ def restore_member(*, membership: Membership, by: User, now: dt.datetime) -> Non
         if not roles.may_grant(actor, member.role) or member.user_id not in {
             each.user_id for each in list_removed(member.project)
         }:
-            raise NotAllowed(_("You can't restore this person. Send them an invitation."))
+            raise NotAllowed(_("You can’t restore this person. Send them an invitation."))
         member.left_at = None
         member.save(update_fields=["left_at"])
         if Rater.objects.filter(project=member.project, user=member.user).exists():
@@ -185,7 +185,7 @@ def create_reset_link(*, membership: Membership, by: User, now: dt.datetime) -> 
         actor=actor, among=[membership.user]
     ):
         raise NotAllowed(
-            _("You can't create this link: you don't manage this person in all their projects. Ask the operator.")
+            _("You can’t create this link: you don’t manage this person in all their projects. Ask the operator.")
         )
     with transaction.atomic():
         token = tokens.create_password_link(user=membership.user, by=by, now=now)

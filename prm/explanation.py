@@ -47,8 +47,8 @@ _TEXTS = {
         "The answer is known: this trace is in the screening set for new annotators. It is not counted in agreement."
     ),
     SelectionReason.HIDDEN_GOLD: _(
-        "The answer is known: this trace is hidden gold and measures the annotators' accuracy. It is not"
-        " counted in agreement."
+        "The answer is known: this trace is hidden gold and measures the annotators’ accuracy. It is not "
+        "counted in agreement."
     ),
     SelectionReason.CANARY: _(
         "The answer is known: this trace is a canary, which evaluates PRMs. It is never assigned."
@@ -62,9 +62,9 @@ _TEXTS = {
         " traces was equally likely. Random draws are the control for active selection."
     ),
     SelectionReason.ACTIVE_DRAW: _(
-        "This trace was drawn by active selection, as number %(rank)d in batch %(batch)d. Active selection"
-        " prefers traces that the PRM is unsure about and that are quick to label. This trace's chance of being"
-        " drawn from the %(left)d remaining traces was %(percent)s%%."
+        "This trace was drawn by active selection, as number %(rank)d in batch %(batch)d. Active selection "
+        "prefers traces that the PRM is unsure about and that are quick to label. This trace’s chance of being "
+        "drawn from the %(left)d remaining traces was %(percent)s%%."
     ),
     SelectionReason.RANDOM_QUEUE: _("This trace is queued in random order. It has not been selected for a batch."),
     SelectionReason.NOT_QUEUED: _("This trace is not in the queue and will not be assigned."),

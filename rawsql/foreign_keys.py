@@ -91,4 +91,4 @@ def _refuse_references(columns: list[ReferringColumn], ids: list[int]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"WITH gone (id) AS (SELECT unnest(%s::bigint[])) {references}", [given])
         if found := cursor.fetchone():
-            raise IntegrityError(f"rows that were to be deleted are referred to: {found[0]}")
+            raise IntegrityError(f"rows to delete are still referenced: {found[0]}")

@@ -49,7 +49,7 @@ def connect_identity(request: HttpRequest) -> HttpResponseBase:
 @require_confirmation(of_credentials=True)
 def disconnect_identity(request: UserRequest) -> HttpResponseBase:
     if not single_sign_on.remove_identity(user=request.user, now=timezone.now()):
-        messages.error(request, _("Set a password first. You could not log in without it."))
+        messages.error(request, _("Set a password first. Without one, you could not log in."))
     return redirect("mfa_index")
 
 

@@ -118,4 +118,4 @@ def _landing_page(membership: Membership) -> str:
 
 def _greet_member(request: HttpRequest, membership: Membership) -> None:
     names = {"project": membership.project.name, "role": membership.get_role_display()}
-    messages.success(request, _("You've joined “%(project)s”. Your role: %(role)s.") % names)
+    messages.success(request, _("You’ve joined “%(project)s”. Your role: %(role)s.") % names)

@@ -65,7 +65,7 @@ def answer_message(request: UserRequest, message: int) -> HttpResponse:
     ):
         flash.success(request, _("Reply sent."))
     else:
-        flash.warning(request, _("You've already replied to this message."))
+        flash.warning(request, _("You’ve already replied to this message."))
     return redirect("annotate:home")
 
 

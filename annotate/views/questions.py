@@ -53,9 +53,7 @@ def dispute_answer(request: UserRequest, assignment: int) -> HttpResponse:
     row = _own_assignment(request, assignment)
     page = training_feedback.page_with_answer(row, timezone.now())
     if page is None:
-        problem = _(
-            "Not sent: you can question the answer only after it has been shown to you. Submit the trace first."
-        )
+        problem = _("Not sent: you can dispute an answer only after you have seen it. Submit the trace first.")
     else:
         problem = _send(request, row, MessageKind.DISPUTE)
     if problem:

@@ -26,9 +26,11 @@ _MOST_TOKENS = 10**15
 
 class JudgeSerializer(StrictSerializer):
     id = serializers.IntegerField(read_only=True)
-    name = serializers.CharField(max_length=60, help_text="The name of an earlier judge: its next version.")
+    name = serializers.CharField(
+        max_length=60, help_text="If a judge with this name exists, this becomes its next version."
+    )
     version = serializers.IntegerField(read_only=True)
-    address = serializers.CharField(max_length=500, help_text="Root of the API, for example http://gpu:8000/v1.")
+    address = serializers.CharField(max_length=500, help_text="Base URL of the API, for example http://gpu:8000/v1.")
     model = serializers.CharField(max_length=200)
     family = serializers.ChoiceField(choices=EndpointKind.choices, default=EndpointKind.VLLM)
     model_digest = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
@@ -40,7 +42,7 @@ class JudgeSerializer(StrictSerializer):
         default="",
         allow_blank=True,
         trim_whitespace=False,
-        help_text="Empty: the builtin prompt of the contract.",
+        help_text="If empty, the contract’s built-in prompt is used.",
     )
     prompt_version = serializers.IntegerField(read_only=True)
     prompt_digest = serializers.CharField(read_only=True)
@@ -51,17 +53,21 @@ class JudgeSerializer(StrictSerializer):
     timeout = serializers.FloatField(default=120.0)
     n_concurrent = serializers.IntegerField(default=8)
     prompt_price = serializers.DecimalField(
-        max_digits=10, decimal_places=4, default=Decimal(0), help_text="Per million tokens."
+        max_digits=10, decimal_places=4, default=Decimal(0), help_text="Price per million tokens."
     )
     completion_price = serializers.DecimalField(max_digits=10, decimal_places=4, default=Decimal(0))
-    rater = serializers.CharField(source="rater.machine", read_only=True, help_text="The rater of its labels.")
-    may_run = serializers.BooleanField(read_only=True, help_text="False: try the edited prompt first.")
+    rater = serializers.CharField(
+        source="rater.machine", read_only=True, help_text="The rater that its labels are recorded under."
+    )
+    may_run = serializers.BooleanField(
+        read_only=True, help_text="False if the prompt was edited and has not been tried yet."
+    )
 
 
 class JudgeRunSerializer(StrictSerializer):
     id = serializers.IntegerField(read_only=True)
     judge = serializers.CharField(source="judge.label", read_only=True)
-    is_trial = serializers.BooleanField(default=False, help_text="Three traces, without labels.")
+    is_trial = serializers.BooleanField(default=False, help_text="Ask about three traces and store no labels.")
     scope = serializers.ChoiceField(choices=RunScope.choices, default=RunScope.ALL)
     most_traces = serializers.IntegerField(min_value=1, max_value=_MOST_TRACES, required=False, allow_null=True)
     most_tokens = serializers.IntegerField(min_value=1, max_value=_MOST_TOKENS, required=False, allow_null=True)
@@ -72,7 +78,7 @@ class JudgeRunSerializer(StrictSerializer):
     resumes_at = serializers.DateTimeField(read_only=True)
     n_traces = serializers.IntegerField(read_only=True)
     n_judged = serializers.IntegerField(read_only=True)
-    n_labeled = serializers.IntegerField(read_only=True, help_text="Traces with a readable vote.")
+    n_labeled = serializers.IntegerField(read_only=True, help_text="Traces with a readable answer.")
     n_votes = serializers.IntegerField(read_only=True)
     n_unread = serializers.IntegerField(read_only=True)
     n_failed = serializers.IntegerField(read_only=True)

@@ -45,7 +45,7 @@ class OrderSerializer(serializers.Serializer[Any]):
     test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     without_duplicates = serializers.BooleanField(default=False)
     has_labeler_names = serializers.BooleanField(
-        default=False, help_text="Export imported labelers under their names in the files. Default: pseudonyms."
+        default=False, help_text="Export imported labelers under the names in their files. Default: pseudonyms."
     )
     taken_in = serializers.ListField(child=serializers.CharField(max_length=100), default=list)
     reason = serializers.CharField(

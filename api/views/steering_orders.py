@@ -43,14 +43,14 @@ class SteeringSerializer(StrictSerializer):
     domain = serializers.CharField(max_length=100, required=False)
     tagged = serializers.CharField(max_length=40, required=False, help_text="Only traces with this tag.")
     file = serializers.CharField(max_length=200, required=False, help_text="Part of the name of the imported file.")
-    metadata = serializers.DictField(required=False, help_text="Metadata fields with their values.")
+    metadata = serializers.DictField(required=False, help_text="Metadata fields and their values.")
     tag = serializers.CharField(max_length=40, required=False, help_text="The tag to add or to remove.")
     group = serializers.CharField(max_length=80, required=False, help_text="`first`: only for this group.")
     rater = serializers.CharField(
         max_length=200, required=False, help_text="`first`: only for this annotator; a username or a pseudonym."
     )
     reviewer = serializers.CharField(
-        max_length=200, required=False, help_text="Username of the person who adjudicates; leave out to assign no one."
+        max_length=200, required=False, help_text="Username of the adjudicator. Omit it to assign no one."
     )
     reason = serializers.CharField(max_length=200, required=False, help_text="Why the traces are withdrawn.")
 

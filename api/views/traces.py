@@ -44,7 +44,9 @@ class ListedStep(serializers.Serializer[Any]):
 
 class ListedTrace(serializers.Serializer[Any]):
     id = serializers.IntegerField(help_text="The value of `trace` in a line of scores.")
-    digest = serializers.CharField(help_text="Can replace `trace` in a line of scores; the same in every installation.")
+    digest = serializers.CharField(
+        help_text="Can be used instead of `trace` in a line of scores. The same in every installation."
+    )
     problem = serializers.CharField()
     domain = serializers.CharField()
     steps = ListedStep(many=True)

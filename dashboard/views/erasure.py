@@ -30,7 +30,7 @@ def erase_member(request: HttpRequest, actor: Membership, member: int) -> HttpRe
     rows = Membership.objects.filter(project=actor.project).select_related("user", "project")
     target = get_object_or_404(rows, pk=member)
     if not erasure.may_erase(membership=target, by=actor.user):
-        raise NotAllowed(_("You can't erase this person: you don't own all their projects. Ask the operator."))
+        raise NotAllowed(_("You can’t erase this person: you don’t own all their projects. Ask the operator."))
     form = ErasePersonForm(request.POST or None)
     if form.is_valid() and form.cleaned_data["username"] != target.user.username:
         form.add_error("username", _("The username does not match. Type it as shown."))

@@ -41,7 +41,7 @@ class ImportFileForm(forms.Form):
     """One file: uploaded, from the server's folder, or from an object store."""
 
     upload = forms.FileField(label=_("Upload a file"), required=False, allow_empty_file=True)
-    server_file = forms.ChoiceField(label=_("File in the server's import folder"), required=False)
+    server_file = forms.ChoiceField(label=_("File in the server’s import folder"), required=False)
     address = forms.CharField(
         label=_("Object store address"),
         required=False,
@@ -193,7 +193,7 @@ def _store_file(form: ImportFileForm, project: Project) -> str | None:
     except locations.LocationNotFound as error:
         form.add_error("address", str(error))
     except locations.UploadTooLarge:
-        problem = _("The file is too large to upload. Ask the operator to put it in the server's import folder.")
+        problem = _("The file is too large to upload. Ask the operator to put it in the server’s import folder.")
         form.add_error("upload", problem)
     return None
 

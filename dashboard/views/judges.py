@@ -50,16 +50,18 @@ class JudgeForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=60,
-        help_text=gettext_lazy("A judge with the name of an earlier one becomes its next version."),
+        help_text=gettext_lazy("If a judge with this name exists, this becomes its next version."),
     )
     family = forms.ChoiceField(label=gettext_lazy("Server"), choices=EndpointKind.choices)
     address = forms.CharField(
-        label=gettext_lazy("Address"),
+        label=gettext_lazy("Base URL"),
         max_length=500,
-        help_text=gettext_lazy("The root of the API, for example http://gpu:8000/v1"),
+        help_text=gettext_lazy("For example http://gpu:8000/v1"),
     )
     model = forms.CharField(
-        label=gettext_lazy("Model"), max_length=200, help_text=gettext_lazy("The name that the server uses.")
+        label=gettext_lazy("Model"),
+        max_length=200,
+        help_text=gettext_lazy("The name that the server uses for the model."),
     )
     model_digest = forms.CharField(label=gettext_lazy("Hash of the weights"), max_length=100, required=False)
     key = forms.CharField(
@@ -76,28 +78,32 @@ class JudgeForm(forms.Form):
         strip=False,
         max_length=prompts.MAX_TEMPLATE_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
-        help_text=gettext_lazy("Empty: the builtin prompt of the task. {problem} and {steps} are replaced."),
+        help_text=gettext_lazy(
+            "Leave empty to use the task’s built-in prompt. {problem} and {steps} are replaced with those of the trace."
+        ),
     )
     n_votes = forms.IntegerField(label=gettext_lazy("Votes per trace"), initial=1, min_value=1)
     temperature = forms.FloatField(label=gettext_lazy("Temperature"), initial=0.0, min_value=0)
     top_p = forms.FloatField(label=gettext_lazy("Top p"), initial=1.0)
-    max_tokens = forms.IntegerField(label=gettext_lazy("Most tokens per answer"), initial=8192)
-    timeout = forms.FloatField(label=gettext_lazy("Time-out, seconds"), initial=120)
+    max_tokens = forms.IntegerField(label=gettext_lazy("Maximum tokens per answer"), initial=8192)
+    timeout = forms.FloatField(label=gettext_lazy("Timeout in seconds"), initial=120)
     n_concurrent = forms.IntegerField(label=gettext_lazy("Concurrent requests"), initial=8)
-    prompt_price = forms.DecimalField(label=gettext_lazy("Price per million prompt tokens"), initial=Decimal(0))
-    completion_price = forms.DecimalField(label=gettext_lazy("Price per million answer tokens"), initial=Decimal(0))
+    prompt_price = forms.DecimalField(label=gettext_lazy("Price per million input tokens"), initial=Decimal(0))
+    completion_price = forms.DecimalField(label=gettext_lazy("Price per million output tokens"), initial=Decimal(0))
 
 
 class CapForm(forms.Form):
-    most_tokens = forms.IntegerField(label=gettext_lazy("Most tokens"), min_value=1, max_value=10**15, required=False)
+    most_tokens = forms.IntegerField(
+        label=gettext_lazy("Maximum tokens"), min_value=1, max_value=10**15, required=False
+    )
     most_money = forms.DecimalField(
-        label=gettext_lazy("Most money"), min_value=0, max_digits=12, decimal_places=4, required=False
+        label=gettext_lazy("Maximum cost"), min_value=0, max_digits=12, decimal_places=4, required=False
     )
 
 
 class RunForm(CapForm):
     scope = forms.ChoiceField(label=gettext_lazy("Traces"), choices=RunScope.choices)
-    most_traces = forms.IntegerField(label=gettext_lazy("Most traces"), min_value=1, max_value=10**9, required=False)
+    most_traces = forms.IntegerField(label=gettext_lazy("Maximum traces"), min_value=1, max_value=10**9, required=False)
 
     field_order = ("scope", "most_traces", "most_tokens", "most_money")
 

@@ -97,7 +97,7 @@ def answer_question(request: HttpRequest, actor: Membership, trace: int, rater: 
     else:
         now = timezone.now()
         member_messages.send_message(membership=recipient, trace=row, by=actor.user, now=now, **form.cleaned_data)
-        messages.success(request, _("Answer sent. It appears beside the trace and on the annotator's home page."))
+        messages.success(request, _("Answer sent. It appears beside the trace and on the annotator’s home page."))
     if request.POST.get("next") == "thread":
         return redirect("dashboard:thread", actor.project.slug, rater)
     return redirect(f"{reverse('dashboard:trace', args=[actor.project.slug, row.pk])}#questions")

@@ -48,7 +48,7 @@ def build_prm_figure(figure: dict[str, Any] | None) -> PRMFigure:
 GATE_REASONS: dict[str, Any] = {
     GateReason.BETTER: gettext_lazy("better than the previous PRM"),
     GateReason.NOT_WORSE: gettext_lazy("not worse than the previous PRM by more than the margin"),
-    GateReason.FIRST: gettext_lazy("first PRM trained on this project's labels"),
+    GateReason.FIRST: gettext_lazy("first PRM trained on this project’s labels"),
     GateReason.FIRST_UNEVALUATED: gettext_lazy("first PRM; the held-out set has too few labels to evaluate it"),
     GateReason.SAME: gettext_lazy("the current PRM, evaluated again"),
     GateReason.WORSE: gettext_lazy("worse than the current PRM, which was kept"),
@@ -276,7 +276,7 @@ def _build_domain_rows(prm: PRM) -> list[tuple[str, PRMFigure, PRMFigure, PRMFig
 # --- promote a PRM ----------------------------------------------------------------------------------------------------
 
 CONCERN_LABELS: dict[str, Any] = {
-    Concern.UNEVALUATED: gettext_lazy("This PRM has never been evaluated on this project's held-out set."),
+    Concern.UNEVALUATED: gettext_lazy("This PRM has never been evaluated on this project’s held-out set."),
     Concern.UNREACHABLE: gettext_lazy(
         "This PRM returns no scores: its server is not responding, or no scores were pushed."
     ),

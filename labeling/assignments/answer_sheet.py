@@ -208,8 +208,10 @@ class AssignmentFacts(NamedTuple):
     opened_at: dt.datetime | None
 
     def max_active_ms(self, now: dt.datetime) -> int:
-        """Return the time since the rater first got the trace: active time cannot be longer, whatever the client's
-        clock says. Small differences between the two clocks are tolerated."""
+        """Return the time since the rater first got the trace, which limits active time.
+
+        The client's clock may be wrong; small differences between the two clocks are tolerated.
+        """
         begun_at = self.first_held_at or self.opened_at
         return _MAX_INTEGER if begun_at is None else int((now - begun_at + _CLOCK_TOLERANCE) / _MS)
 

@@ -68,7 +68,7 @@ _NOTHING_LEFT_MESSAGES = {
     "assigned_to_others": _lazy(
         "The remaining traces are assigned to other annotators until %(time)s. Check back then."
     ),
-    "kept_for_others": _lazy("You have labeled every trace in this queue. The rest are for other annotators."),
+    "kept_for_others": _lazy("You have labeled every trace that you can. The rest are for other annotators."),
     "all_labeled": _lazy("Every trace has all its labels. New traces appear here when they are added."),
     "empty": _lazy("This queue is empty. New traces appear here when they are added."),
 }

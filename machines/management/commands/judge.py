@@ -49,7 +49,7 @@ class Command(BaseCommand):
             actions.add_parser(name, help=text).add_argument("--project", required=True)
         actions.choices["cap"].add_argument("--most-tokens", type=int)
         actions.choices["cap"].add_argument("--most-money", type=Decimal)
-        actions.add_parser("prompt", help="print a builtin prompt").add_argument(
+        actions.add_parser("prompt", help="print a built-in prompt").add_argument(
             "--contract", choices=JudgeContractKind.values, default=JudgeContractKind.CRITIC
         )
 
@@ -127,20 +127,20 @@ class Command(BaseCommand):
 
 
 def _add_settings(parser: ArgumentParser) -> None:
-    parser.add_argument("--address", required=True, help="root of the API, for example http://gpu:8000/v1")
+    parser.add_argument("--address", required=True, help="base URL of the API, for example http://gpu:8000/v1")
     parser.add_argument("--model", required=True, help="model name as the server knows it")
     parser.add_argument("--family", choices=EndpointKind.values)
-    parser.add_argument("--model-digest", help="a hash of the weights")
+    parser.add_argument("--model-digest", help="hash of the weights")
     parser.add_argument("--contract", choices=JudgeContractKind.values)
-    parser.add_argument("--prompt-file", type=Path, help="an edited prompt (default: the builtin one)")
+    parser.add_argument("--prompt-file", type=Path, help="file with an edited prompt (default: the built-in prompt)")
     parser.add_argument("--key-file", type=Path, help="file with the API key")
     parser.add_argument("--votes", type=int, dest="n_votes", help="votes per trace")
-    parser.add_argument("--concurrency", type=int, dest="n_concurrent", help="requests at once")
+    parser.add_argument("--concurrency", type=int, dest="n_concurrent", help="number of concurrent requests")
     for name in ("temperature", "top-p", "timeout"):
         parser.add_argument(f"--{name}", type=float)
     parser.add_argument("--max-tokens", type=int)
     for name in ("prompt-price", "completion-price"):
-        parser.add_argument(f"--{name}", type=Decimal, help="money per million tokens")
+        parser.add_argument(f"--{name}", type=Decimal, help="price per million tokens")
 
 
 def _read_file(path: Path) -> str:

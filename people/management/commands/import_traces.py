@@ -50,7 +50,7 @@ class Command(BaseCommand):
         add(
             "--by",
             metavar="USER",
-            help="username of the person who imports; a new project gets this person as its owner",
+            help="username of the person importing the file; this person owns the project if it is new",
         )
         add("--format", default="auto", choices=["auto", *catalog.INPUT_FORMATS], help="auto: detect the format")
         add("--segmenter", default="", choices=["", *SEGMENTER_NAMES], help="how to split texts into steps")

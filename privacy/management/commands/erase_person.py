@@ -47,5 +47,7 @@ def _find_person(name: str) -> User:
         is_named |= Q(pk=int(name))
     user = User.objects.filter(is_named, erased_at=None).first()
     if user is None:
-        raise CommandError(_("No user %(name)s. Give a username, an email address, or a number.") % {"name": name})
+        raise CommandError(
+            _("There is no user %(name)s. Enter a username, an email address, or an account number.") % {"name": name}
+        )
     return user

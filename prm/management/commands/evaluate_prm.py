@@ -45,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--threshold",
             type=_parse_probability,
-            help="P(wrong) at which a step starts to count as wrong; only for vllm and http (default 0.5)",
+            help="lowest P(wrong) at which a step counts as wrong; only for vllm and http (default 0.5)",
         )
         parser.add_argument(
             "--strict", action="store_true", help="fail if the training files contain an evaluated problem"

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reason", default="", help="why to promote a version that is unevaluated, unreachable or rejected"
         )
-        parser.add_argument("--by", help="username of the person who decides")
+        parser.add_argument("--by", help="username of the person making the decision")
 
     def handle(self, *args: Any, **options: Any) -> None:
         prm = PRM.objects.filter(project__slug=options["project"], version=options["prm"]).first()
