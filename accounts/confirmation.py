@@ -61,7 +61,7 @@ def require_confirmation(
             is_asked = (on_get or is_download or request.method == "POST") and not is_exempt(**kwargs)
             if not is_asked or not must_confirm(request, of_credentials=of_credentials):
                 return view(request, *args, **kwargs)
-            return suspend(request, back=_find_page_before(request) if is_download else "")
+            return suspend_download(request) if is_download else suspend(request)
 
         vars(confirmed)["needs_confirmation"] = True  # a test lists these views
         return confirmed
@@ -86,6 +86,12 @@ def suspend(request: HttpRequest, *, back: str = "") -> HttpResponse:
     if request.headers.get("HX-Request"):
         return HttpResponse(status=204, headers={"HX-Redirect": address})
     return HttpResponseRedirect(address)
+
+
+def suspend_download(request: HttpRequest) -> HttpResponse:
+    """Send the user to the page that asks for a confirmation. It leads back to the page with the link that was
+    followed, or repeats a form that was sent."""
+    return suspend(request, back="" if request.method == "POST" else _find_page_before(request))
 
 
 def record_confirmation(request: HttpRequest, *, method: str) -> None:

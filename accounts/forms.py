@@ -36,6 +36,8 @@ _CODE_ATTRIBUTES = {"autocomplete": "one-time-code", "inputmode": "numeric", "sp
 _CODE_VALIDITY = 120  # seconds; longer than a code of an app is accepted
 _MAX_CODE_LENGTH = 20  # codes may be typed with spaces
 _MAX_LOGIN_LENGTH = 254  # the longest valid email address
+# What allauth raises on a passkey that is wrong, and on answers that no browser sends.
+_REFUSED_PASSKEY = (ValidationError, AttributeError, KeyError, OverflowError, TypeError, ValueError)
 # These characters reverse the text that follows a name. Right-to-left letters affect only themselves, so they stay.
 BIDI_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
@@ -223,10 +225,9 @@ class NewPasskeyForm(AddWebAuthnForm):  # type: ignore[misc]  # allauth ships no
     def clean(self) -> dict[str, Any]:
         try:
             cleaned: dict[str, Any] = super().clean()
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            if isinstance(error, ValidationError):
-                raise
-            raise get_adapter().validation_error("incorrect_code") from error
+        except _REFUSED_PASSKEY as error:
+            message = _("The passkey could not be added. Try again, or add a different one.")
+            raise ValidationError(message, "passkey_refused") from error
         return cleaned
 
 
@@ -252,14 +253,13 @@ class ConfirmPasskeyForm(ReauthenticateWebAuthnForm):  # type: ignore[misc]  # a
 
 
 def _check_passkey(check: Callable[[], Authenticator], *, user: User | None, failure: str) -> Authenticator:
-    """Log a refused passkey. Answers that no browser sends are refused like others: allauth would raise on them."""
+    """Log a refused passkey. allauth's own message is about codes."""
     try:
         return check()
-    except (ValidationError, AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+    except _REFUSED_PASSKEY as error:
         log_account_event(what=failure, user=user, by=None, now=timezone.now(), method="webauthn")
-        if isinstance(error, ValidationError):
-            raise
-        raise get_adapter().validation_error("incorrect_code") from error
+        message = _("This passkey was not accepted. Try again, or use a different one.")
+        raise ValidationError(message, "passkey_refused") from error
 
 
 class ConfirmPasswordForm(forms.Form):

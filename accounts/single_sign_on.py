@@ -30,6 +30,7 @@ from accounts import confirmation, tasks, users
 from accounts.forms import BIDI_CONTROLS
 from accounts.models import User
 from accounts.security_log import log_account_event
+from events import revocations
 
 PROVIDER = "sso"
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -268,8 +269,19 @@ def remove_identity(*, user: User, now: dt.datetime) -> bool:
             return False
         if SocialAccount.objects.filter(user=user, provider=PROVIDER).delete()[0]:
             log_account_event(what="identity_removed", user=user, by=user, now=now)
+            revocations.note_after_commit(what="identity", account=users.compute_digest(user), now=now)
             tasks.request_account_mail(user=user, what="identity_removed")
     return True
+
+
+def repeat_removal(*, user: User, now: dt.datetime) -> int:
+    """Disconnect the user in a restored database. Return how many identities were removed.
+
+    An identity that the user connected later is not in the backup, so this removes only what the user had removed."""
+    removed: int = SocialAccount.objects.filter(user=user, provider=PROVIDER).delete()[0]
+    if removed:
+        log_account_event(what="identity_removed", user=user, by=None, now=now)
+    return removed
 
 
 def read_claims(sociallogin: SocialLogin) -> Claims:

@@ -95,6 +95,8 @@ def set_operator(*, user: User, is_operator: bool, now: dt.datetime) -> None:
             user.is_staff = is_operator
             user.save(update_fields=["is_staff"])
             log_account_event(what="roles_synchronized", user=user, by=None, now=now, is_operator=is_operator)
+            if not is_operator:
+                revocations.note_after_commit(what="operator", account=compute_digest(user), now=now)
 
 
 def revoke_password(*, user: User, now: dt.datetime) -> None:

@@ -17,8 +17,8 @@ import rawsql
 from accounts.models import User
 from annotate import keys
 from labeling import assignments, gold_sets
-from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview
-from labeling.models.assignment import AssignmentPurpose, AssignmentState
+from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission
+from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
 from labeling.models.trace import StepKind
 from labeling.projects import protocols
 
@@ -107,6 +107,8 @@ def _submit_strings() -> dict[str, Any]:
             "You submitted this trace at {time} in another tab or on another device. Ratings you make"
             " here will not change that submission."
         ),
+        "submit_unchanged": _("Nothing changed yet"),
+        "unchanged": _("Nothing has changed. Change a rating, or cancel the correction."),
         "no_skip": _("This trace can’t be skipped."),
         "no_reason": _("Write a reason first."),
         "rating_null": _("not rated"),
@@ -194,7 +196,7 @@ def _reader_strings() -> dict[str, Any]:
 def _memory_only_strings() -> dict[str, Any]:
     """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
-        "save_saved": _("Saved on the server (this browser keeps no copy)"),
+        "save_saved": _("Saved on the server only"),
         "save_waiting": _plural_forms(
             "Offline. {count} rating unsent: keep this tab open", "Offline. {count} ratings unsent: keep this tab open"
         ),
@@ -287,6 +289,9 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
         "after": after,
         "steps": steps,
         "turns": _load_turns(assignment_id, fields["revision"]) if fields["version"] else [],
+        "submitted_turns": _load_corrected_turns(assignment_id, fields["revision"])
+        if fields["is_correction"]
+        else None,
     }
 
 
@@ -333,6 +338,16 @@ def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
     for turn, option, *values in judgments.values_list("turn_id", "option__position", *_JUDGMENT_FIELDS):
         turns[turn]["judgments"].append({"option": option, **dict(zip(_JUDGMENT_FIELDS, values, strict=True))})
     return list(turns.values())
+
+
+def _load_corrected_turns(assignment_id: int, revision: int) -> list[dict[str, Any]] | None:
+    """Return what a correction, which is the next revision, started from. The page does not submit it unchanged.
+
+    Returns None if the submission was ended without a result: the same ratings can now be submitted."""
+    submissions = Submission.objects.filter(assignment=assignment_id, revision=revision - 1)
+    if not submissions.filter(finish_reason__in=(FinishReason.SOLUTION, FinishReason.FOUND_ERROR)).exists():
+        return None
+    return _load_turns(assignment_id, revision - 1)
 
 
 def describe_news(rater_id: int) -> str:

@@ -113,8 +113,9 @@ def _summarize_since(user: User, begins: dt.datetime) -> WorkSummary:
 def summarize_weekly_gold(user: User, now: dt.datetime, back: int = 4) -> list[WeeklyGoldChecks]:
     """Summarize hidden gold of recent weeks, for projects that show it.
 
-    The current week is left out: a count that grows by one would reveal which trace was gold. Weeks end in UTC, because
-    a browser that names other time zones could move their end from hour to hour."""
+    The current week is left out: a count that grows by one would reveal which trace was gold. Submissions that a lead
+    set aside still count, because a count that falls by one would reveal it too. Weeks end in UTC, because a browser
+    that names other time zones could move their end from hour to hour."""
     today = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     this_week = today - dt.timedelta(days=today.weekday())
     answers = GoldAnswer.objects.filter(

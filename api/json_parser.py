@@ -11,6 +11,8 @@ from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
+from formats import strict_json
+
 MAX_BODY_BYTES = 32 << 20
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # the JSON escape, but not an escaped backslash followed by "u0000"
 
@@ -35,6 +37,10 @@ class StrictJSONParser(BaseParser):
         if _NUL.search(body):
             raise ParseError(_("The request body contains the character U+0000, which is not allowed."))
         try:
-            return orjson.loads(body)
+            content = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise ParseError(_("The request body is not valid JSON: %(reason)s") % {"reason": error}) from None
+        if strict_json.is_too_deep(content):
+            message = _("The request body is nested more than %(n)d levels deep, which is not allowed.")
+            raise ParseError(message % {"n": strict_json.DEPTH_LIMIT})
+        return content

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import imports, judges, prms, projects, security, snapshots, steering_orders, traces
+from api.views import consensus, imports, judges, prms, projects, security, snapshots, steering_orders, traces
 from api.views.unknown_addresses import UnknownAddressView
 
 app_name = "api"
@@ -17,6 +17,7 @@ urlpatterns = [
     path("projects", projects.ProjectListView.as_view(), name="projects"),
     path("projects/<slug:slug>", projects.ProjectDetailView.as_view(), name="project"),
     path("projects/<slug:slug>/agreement", projects.AgreementView.as_view(), name="agreement"),
+    path("projects/<slug:slug>/consensus", consensus.ConsensusListView.as_view(), name="consensus"),
     path("security-events", security.SecurityEventView.as_view(), name="security_events"),
     path("prm/score", prms.ScoreTracesView.as_view(), name="score_traces"),
     path("prm/rank", prms.RankCandidatesView.as_view(), name="rank_candidates"),

@@ -3,7 +3,9 @@
 import os
 
 import django
+from django.apps import apps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 os.environ.setdefault("SECRET_KEY", "only for the benchmark")
-django.setup()
+if not apps.ready:  # in tests, it is
+    django.setup()

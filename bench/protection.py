@@ -93,6 +93,8 @@ class SimulatedProject:
     limit: int = 5
     rows: list[tuple[int, int, int]] = field(default_factory=list)  # trace, rater, end
     is_impossible: list[bool] = field(default_factory=list)  # as many
+    words: list[Ints] = field(default_factory=list)  # of each rated step
+    seconds: list[Floats] = field(default_factory=list)  # spent on each rated step
     results: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     seen: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     open: list[int] = field(default_factory=list)
@@ -128,6 +130,8 @@ class SimulatedProject:
         )
         self.rows.append((trace, number, end))
         self.is_impossible.append(is_impossible)
+        self.words.append(words[:n_rated])
+        self.seconds.append(seconds)
         self.seen[number].add(trace)
         return end
 

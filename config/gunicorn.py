@@ -25,6 +25,7 @@ control_socket_disable = True
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 (a heartbeat must not wait for a disk)
 loglevel = "info"
 umask = 0o077  # uploads and logs are for this user only
+MASTER_LOOK_SECONDS = 10.0  # at workers that hang; the death of one is noticed at once
 _LEAST_KEY_LENGTH, _LEAST_KEY_CHARACTERS = 32, 10
 
 
@@ -37,6 +38,8 @@ def on_starting(server: Any) -> None:
             "SECRET_KEY can be guessed. Use 50 random characters, such as those that `make secrets` prints."
         )
     server.log.error_log.addFilter(WithoutAddress())
+    wait = server.wait_for_signals
+    server.wait_for_signals = lambda timeout: wait(timeout=MASTER_LOOK_SECONDS)
 
 
 def post_fork(server: Any, worker: Any) -> None:

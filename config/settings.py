@@ -134,7 +134,8 @@ _embedded = {
 DATABASES = {
     "default": {
         # Persistent connections write twice as many labels per second as a pool, and three times as many as none.
-        "CONN_MAX_AGE": 60,
+        # A new connection costs as much processor time as several requests, because it plans all statements again.
+        "CONN_MAX_AGE": 900,
         "CONN_HEALTH_CHECKS": True,  # a connection recovers after the server was restarted
         **(_database or _embedded),
     }
@@ -189,6 +190,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_retries": 0,
     # An idle worker asks again after this many seconds; a message arrives at once.
     "polling_interval": 10.0,
+    "unacked_restore_interval": 60,
+    "reauth_check_interval": 300,
     "socket_connect_timeout": 2,
 }
 CELERY_TASK_PUBLISH_RETRY = False

@@ -22,7 +22,10 @@ _LATER = re.compile(r'\bimport\("(?P<target>\.[^"]+)"\)')
 _EXPORT = re.compile(r"^export (?=(?:async function|function|class|const) (?P<name>\w+))", re.MULTILINE)
 _EXPORT_LIST = re.compile(r"^export \{ (?P<names>[\w, ]+) \};$", re.MULTILINE)
 _UNKNOWN = re.compile(r"^(?:import|export)\b(?!\().*$", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n|(?<=[;{},)\]]) +// [^\"'`\n]*$", re.MULTILINE)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_SHEET_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SHEET_SPACE = re.compile(r"\s*\n\s*")
 
 Read = Callable[[str], str]
 
@@ -117,7 +120,7 @@ def _import_bundles(bundle: Bundle, bundles: dict[str, Bundle], places: dict[str
 
 
 def _link(module: str, bundle: Bundle, places: dict[str, str], read: Read) -> str:
-    """Return a module whose imports are taken from the bundles, without lines that are only comments."""
+    """Return a module whose imports are taken from the bundles, without comments and indentation."""
 
     def take(found: re.Match[str]) -> str:
         target = normpath(join(dirname(module), found["target"]))
@@ -130,7 +133,7 @@ def _link(module: str, bundle: Bundle, places: dict[str, str], read: Read) -> st
 
     text = _LATER.sub(load, _IMPORT.sub(take, _COMMENT.sub("", read(module))))
     _refuse_unknown(module, text)
-    return text
+    return _INDENT.sub("", text)
 
 
 def _refuse_unknown(module: str, text: str) -> None:
@@ -149,4 +152,9 @@ def _wrap(module: str, bundle: Bundle, places: dict[str, str], read: Read) -> st
 
 def join_sheets(name: str, read: Read) -> str:
     """Return the text of joined style sheets. They are in the same folder as the bundle, so their URLs remain valid."""
-    return "\n".join(map(read, SHEETS[name]))
+    return "".join(strip_sheet(read(part)) for part in SHEETS[name])
+
+
+def strip_sheet(text: str) -> str:
+    """Leave out comments and indentation."""
+    return _SHEET_SPACE.sub("\n", _SHEET_COMMENT.sub("", text))

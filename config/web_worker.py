@@ -9,12 +9,13 @@ read. Everything has a time limit.
 waitress receives requests in its main thread as well, but stores all of an upload before the application sees it.
 """
 
+import math
 import re
 import selectors
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -32,6 +33,8 @@ MAX_BUFFERED_RESPONSE = 1024 * 1024
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0
 RESPONSE_SECONDS = 30.0
+# The master kills a worker whose heartbeat is missing for a minute. Between two, an idle worker sleeps.
+HEARTBEAT_SECONDS = 10.0
 # A client may see a refusal only after it has sent its body, so some of that is received and dropped.
 DISCARD_SECONDS = 10.0
 MAX_DISCARDED = 8 * 1024 * 1024
@@ -98,6 +101,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.waiting: dict[Connection, None] = {}  # connections in the poller, in the order in which they began to wait
+        self.first_end = math.inf  # no connection in `waiting` has waited for too long before this time
         self.throttled: list[Connection] = []
         self.in_bulk: set[Connection] = set()
         self.bulk = ThreadPoolExecutor(env.read_int("STEPMARK_WEB_BULK_THREADS", default=4, least=1))
@@ -125,7 +129,7 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
         if piece is None:
             return
         if not conn.sock.received:  # the first bytes of a request
-            conn.ends_at = time.monotonic() + HEAD_SECONDS
+            self._limit_wait(conn, time.monotonic() + HEAD_SECONDS)
         conn.sock.received += piece
         self._dispatch(conn)
 
@@ -141,7 +145,8 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
             return
         if not demand.is_bulk and demand.size is not None and len(client.received) < demand.size:
             if not conn.has_head:  # the body has a time of its own
-                conn.has_head, conn.ends_at = True, time.monotonic() + BODY_SECONDS
+                conn.has_head = True
+                self._limit_wait(conn, time.monotonic() + BODY_SECONDS)
             return
         conn.has_head = False
         if demand.is_bulk and not self.rates.take(self._address(conn), time.monotonic()):
@@ -305,10 +310,14 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
     # --- wait ---------------------------------------------------------------------------------------------------
 
     def _wait(self, conn: Connection, event: int, act: Callable[[], None], seconds: float) -> None:
-        conn.ends_at = time.monotonic() + seconds
+        self._limit_wait(conn, time.monotonic() + seconds)
         self.waiting[conn] = None
         # An earlier event of the same turn may have closed the connection.
         self.poller.register(conn.sock, event, lambda _fileobj: act() if conn in self.waiting else None)
+
+    def _limit_wait(self, conn: Connection, ends_at: float) -> None:
+        conn.ends_at = ends_at
+        self.first_end = min(self.first_end, ends_at)
 
     def _stop_waiting(self, conn: Connection) -> None:
         del self.waiting[conn]
@@ -339,6 +348,11 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
         return piece
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Wait until something happens, until a connection has waited for too long, or for the next heartbeat."""
+        if self.throttled:
+            timeout = min(timeout, 1.0)
+        elif self.alive:
+            timeout = max(0.0, min(HEARTBEAT_SECONDS, self.first_end - time.monotonic()))
         super().wait_for_and_dispatch_events(timeout)
         if self.throttled and time.monotonic() - self.discarding_since >= 1:
             throttled, self.throttled = self.throttled, []
@@ -347,16 +361,16 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
 
     def murder_keepalived(self, force: bool = False) -> None:
         """Close connections that waited for too long; all of them with `force`."""
-        for conn in list(self._overdue(force)):
-            self._drop(conn)
-
-    def _overdue(self, force: bool) -> Iterator[Connection]:
         now = time.monotonic()
-        return (conn for conn in self.waiting if force or conn.ends_at <= now)
+        if now < self.first_end and not force:
+            return
+        for conn in [conn for conn in self.waiting if force or conn.ends_at <= now]:
+            self._drop(conn)
+        self.first_end = min((conn.ends_at for conn in self.waiting), default=math.inf)
 
     def _cap_keepalive(self, deadline: float) -> None:
         for conn in self.waiting:
-            conn.ends_at = min(conn.ends_at, deadline)
+            self._limit_wait(conn, min(conn.ends_at, deadline))
 
     def run(self) -> None:
         super().run()

@@ -19,7 +19,7 @@ from labeling.models import Assignment, Lane, Project, ProjectStats, Rater
 from labeling.models.rater import RaterStage
 from labeling.quality import pay
 from labeling.quality.protection import ProtectionStatus, describe_protection
-from labeling.quality.signals import SignalDescription, describe_signals
+from labeling.quality.signals import FALSE_FLAGS, N_SIMULATED, SignalDescription, describe_signals
 from people.models import Membership
 from stats import intervals
 from stats.estimates import Reason
@@ -44,6 +44,7 @@ class QualitySignal:
     """A monitored signal, formatted by its kind: a run length, standard deviations, or a share."""
 
     signal: SignalDescription
+    n_simulated: int = N_SIMULATED
 
     def _format(self, value: float) -> str:
         if self.signal.kind == "alike":
@@ -82,6 +83,15 @@ class AnnotatorFlag:
     key: str
     name: str
     why: str
+
+    @property
+    def n_false(self) -> int:
+        """For how many of `n_simulated` simulated honest annotators the flag is raised."""
+        return FALSE_FLAGS[self.key]
+
+    @property
+    def n_simulated(self) -> int:
+        return N_SIMULATED
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,8 @@ def _build_summary(
     cost: Decimal | None,
 ) -> AnnotatorSummary:
     project = actor.project
-    n_steps, active_ms = figures.get("steps", 0), figures.get("active_ms", 0)
+    n_steps = figures.get("steps", 0)
+    active_ms = figures.get("active_ms", 0) - figures.get("set_aside_ms", 0)
     others = figures.get("others") or {}
     return AnnotatorSummary(
         rater=rater,

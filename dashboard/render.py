@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts import confirmation
 from dashboard import rater_names
 from dashboard.figures import DataTable
 from events import audit_log
@@ -85,7 +86,7 @@ def project_page(
         table = next((table for table in tables if table.key == key), None)
         if table is None:
             raise Http404
-        return csv_response(actor, table)
+        return csv_response(request, actor, table)
     groups = [
         (label, allowed)
         for label, links in NAVIGATION
@@ -101,8 +102,10 @@ def project_page(
     return render(request, template, frame | context, status=status)
 
 
-def csv_response(actor: Membership, table: DataTable) -> HttpResponse:
-    """Return a table of a project as a file, and log who downloaded it."""
+def csv_response(request: HttpRequest, actor: Membership, table: DataTable) -> HttpResponse:
+    """Return a table of a project as a file, and log who downloaded it. Ask for a confirmation first."""
+    if confirmation.must_confirm(request):
+        return confirmation.suspend_download(request)
     name = f"{actor.project.slug}-{table.key}.csv"
     has_names = rater_names.can_see_names(actor)
     audit_log.log_download(

@@ -83,7 +83,9 @@ def _matches_label(project_id: int, label: str, rater: str) -> Q:
         revisions = consensus.current_revisions(project_id=project_id).filter(trace=OuterRef("pk"))
         found = Q(Exists(revisions.filter(first_error__isnull=label == "settled_no_error")))
         label = ""
-    work = Assignment.objects.submitted().filter(trace=OuterRef("pk"))
+    # A person's labels are found even if they were set aside; what a label says counts only if it was not.
+    submitted = Assignment.objects.counted() if label else Assignment.objects.submitted()
+    work = submitted.filter(trace=OuterRef("pk"))
     work = work.filter(rater=int(rater)) if rater else work
     if label == "gave_up":
         work = work.filter(finish_reason=FinishReason.GIVE_UP)

@@ -1,7 +1,7 @@
 """A file outside of the database that lists revoked access, so that a restored backup does not bring it back.
 
 The file names accounts by a checksum. It is small: one line for each erased person, changed password, removed second
-factor, and ended or lowered membership.
+factor or identity, withdrawn operator right, and ended or lowered membership.
 """
 
 import datetime as dt

@@ -16,7 +16,7 @@ from charts.standalone import ShareBar, ShareInterval, draw_share_bars, draw_sha
 from events import audit_log
 from exports.files import WrittenFile
 from exports.models import ProjectDisclosure, Snapshot
-from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, load_order
+from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, SnapshotOrder, load_order
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import Columns, ColumnType
 from labeling.models import Project
@@ -309,7 +309,8 @@ def _sampling_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterat
     yield from _chart_lines(figures, "selection.svg")
     if plan.get("n_weighted"):
         yield (
-            "Rows of drawn traces have the probability `q` of being drawn and a weight of 1 / (q × remaining traces),"
+            "Rows of drawn traces, unless a person moved the trace to the front, have the probability `q` of being"
+            " drawn and a weight of 1 / (q × remaining traces),"
             f" capped at 10 and normalized to average 1. The effective sample size of the {plan['n_weighted']:,} draws"
             f" is {plan['effective_sample_size']:,.0f}. Use the weights for every estimate that includes actively"
             " selected traces, and do not evaluate on these traces without weights."
@@ -333,6 +334,7 @@ def _exclusion_lines(snapshot: Snapshot) -> Iterator[str]:
         yield from ("", f"**Only labels of {len(order.filters.labelers):,} chosen raters are included.**")
     if order.filters.without_labelers:
         yield from ("", f"**Labels of {len(order.filters.without_labelers):,} chosen raters are left out.**")
+    yield from _inferred_consensus_lines(order, snapshot.plan)
     if order.filters.set_aside != "out":
         yield from ("", "**Labels that a lead set aside are included**, as requested for this snapshot.")
     if listed := sorted(snapshot.plan.get("benchmarks", {}).items()):
@@ -341,6 +343,17 @@ def _exclusion_lines(snapshot: Snapshot) -> Iterator[str]:
     if order.taken_in:
         overrides, reason = ", ".join(order.taken_in), _escape_cell(order.reason)
         yield from ("", f"**Included despite these rules:** {overrides}. Reason: {reason}")
+
+
+def _inferred_consensus_lines(order: SnapshotOrder, plan: Mapping[str, Any]) -> Iterator[str]:
+    """State for how many traces the consensus was inferred again without the raters who are left out."""
+    if order.filters.is_consensus and not order.filters.choice.is_everybody:
+        yield from (
+            "",
+            f"On {plan['n_inferred']:,} traces with labels of other raters, the consensus was inferred again from the"
+            f" remaining labels; {plan['n_inferred_from_one']:,} of these traces have one such label. On"
+            f" {plan['n_undetermined']:,} traces, the remaining labels determine no consensus, so these are left out.",
+        )
 
 
 def _conversion_lines(snapshot: Snapshot) -> Iterator[str]:

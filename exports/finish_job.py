@@ -118,12 +118,15 @@ def describe_snapshot(snapshot: Snapshot, data_files: list[WrittenFile]) -> dict
 def _describe_order(snapshot: Snapshot) -> dict[str, Any]:
     """Return the order. Unless it exports names, its filters contain the pseudonyms of labelers."""
     order = load_order(snapshot)
-    if order.filters.labelers and not order.has_labeler_names:
-        raters = Rater.objects.filter(project=snapshot.project_id, kind=RaterKind.IMPORTED)
-        pseudonyms = {
-            rater.labeler: str(rater.pseudonym) for rater in raters.filter(labeler__in=order.filters.labelers)
-        }
-        order.filters.labelers = [pseudonyms.get(name, name) for name in order.filters.labelers]
+    filters = order.filters
+    named = [name for name in (*(filters.labelers or ()), *(filters.without_labelers or ())) if name is not None]
+    if named and not order.has_labeler_names:
+        raters = Rater.objects.filter(project=snapshot.project_id, kind=RaterKind.IMPORTED, labeler__in=named)
+        pseudonyms = {rater.labeler: str(rater.pseudonym) for rater in raters}
+        if filters.labelers:
+            filters.labelers = [pseudonyms.get(name, name) for name in filters.labelers]
+        if filters.without_labelers:
+            filters.without_labelers = [pseudonyms.get(name, name) for name in filters.without_labelers]
     return cast(dict[str, Any], msgspec.to_builtins(order))
 
 

@@ -29,7 +29,7 @@ from rawsql import values_subquery
 
 EXCLUSION_LABELS = {
     "set_aside": "label that a lead set aside",
-    "rater": "annotator left out on request; for consensus ratings, a trace on which they voted",
+    "rater": "annotator left out on request, or a consensus that the other labels do not determine",
     "reserve": "held-out problem, of this project or another",
     "screening": "trace used for screening annotators",
     "gold": "gold trace",

@@ -33,6 +33,11 @@ class BuildPlan(msgspec.Struct):
     licences: dict[str, str] = {}  # by source
     prm: int | None = None  # the PRM whose step scores are exported
     prm_label: str = ""
+    # Traces whose consensus was inferred again without the raters who are left out, those of them with a single vote,
+    # and those for which the other labels determine none.
+    n_inferred: int = 0
+    n_inferred_from_one: int = 0
+    n_undetermined: int = 0
 
 
 RatingCounts = tuple[int | None, int, int, int]  # the first error; negative, neutral, and positive ratings

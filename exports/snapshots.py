@@ -38,8 +38,9 @@ from jobs.models import Job, JobState
 from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest
 from labeling.datasets.selection import ExclusionRule, ScoreSource
-from labeling.models import Manifest, ManifestRow, Project, Source
-from labeling.quality import new_submissions
+from labeling.models import Consensus, Manifest, ManifestRow, Project, Source
+from labeling.quality import chosen_raters, new_submissions
+from labeling.quality.chosen_raters import RaterChoice
 from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
@@ -206,10 +207,30 @@ def prepare_snapshot(snapshot: Snapshot, *, enqueue: bool) -> Iterator[JobProgre
     texts = yield from orders.scan_texts(project, is_training=is_training, without_duplicates=order.without_duplicates)
     if is_training:
         plan.benchmarks = orders.count_benchmark_problems(project)
+    revisions: dict[int, int] = {}
+    if order.filters.is_consensus and not order.filters.choice.is_everybody:
+        for chunk in chosen_raters.iterate_chunks(project=project, choice=order.filters.choice):
+            yield partial(_infer_consensus, project, order.filters.choice, chunk, revisions, plan)
     rules = orders.build_rules(
         project, order.filters, is_training=is_training, overrides=order.taken_in, texts=texts, split=split
     )
-    yield partial(_freeze, snapshot, rules, plan, enqueue)
+    yield partial(_freeze, snapshot, rules, plan, revisions, enqueue)
+
+
+def _infer_consensus(
+    project: Project,
+    choice: RaterChoice,
+    current: Sequence[Consensus],
+    revisions: dict[int, int],
+    plan: BuildPlan,
+    now: dt.datetime,
+) -> JobProgress:
+    saved = chosen_raters.save_chosen_revisions(project=project, revisions=current, choice=choice, now=now)
+    revisions.update({trace: revision for trace, revision, _n_votes in saved})
+    plan.n_inferred += len(saved)
+    plan.n_inferred_from_one += sum(n_votes == 1 for *_, n_votes in saved)
+    plan.n_undetermined += len(current) - len(saved)
+    return JobProgress(0)
 
 
 def _count_submissions(now: dt.datetime) -> JobProgress:
@@ -219,7 +240,12 @@ def _count_submissions(now: dt.datetime) -> JobProgress:
 
 
 def _freeze(
-    snapshot: Snapshot, rules: Sequence[ExclusionRule], plan: BuildPlan, enqueue: bool, now: dt.datetime
+    snapshot: Snapshot,
+    rules: Sequence[ExclusionRule],
+    plan: BuildPlan,
+    revisions: Mapping[int, int],
+    enqueue: bool,
+    now: dt.datetime,
 ) -> JobProgress:
     order, prm = load_order(snapshot), registry.current_prm(snapshot.project_id)
     if prm is not None:
@@ -233,6 +259,7 @@ def _freeze(
         exclusions=rules,
         score_source=ScoreSource(prm.label, scores.traces_scored_by(prm)) if prm else None,
         by_trace=order.by_trace,
+        chosen_revisions=revisions,
     )
     plan.licences = _load_licences(snapshot.project)
     _compute_weights(frozen, plan)
@@ -274,7 +301,8 @@ def _next_trace(frozen: Manifest, at: int) -> int | None:
 _WEIGHTS = """SELECT COUNT(w), SUM(w), SUM(w * w) FROM (
   SELECT LEAST(1.0 / (d.q * d.n_left), %(cap)s::float8) AS w FROM labeling_tracedraw d WHERE d.id IN (
     SELECT a.draw_id FROM labeling_manifestrow m JOIN labeling_submission u ON u.id = m.submission_id
-    JOIN labeling_assignment a ON a.id = u.assignment_id WHERE m.manifest_id = %(manifest)s)) AS drawn"""
+    JOIN labeling_assignment a ON a.id = u.assignment_id
+    WHERE m.manifest_id = %(manifest)s AND a.population <> 'chosen')) AS drawn"""
 
 
 def _compute_weights(frozen: Manifest, plan: BuildPlan) -> None:

@@ -167,8 +167,9 @@ class TraceExample:
 
     @property
     def weight(self) -> float | None:
-        """The inverse probability of the draw relative to a uniform draw, capped and divided by the mean weight."""
-        if self.facts.q is None or self.facts.n_left is None:
+        """The inverse probability of the draw relative to a uniform draw, capped and divided by the mean weight. None
+        if a person moved the trace to the front: its label did not come by the draw."""
+        if self.facts.q is None or self.facts.n_left is None or self.facts.population == "chosen":
             return None
         return min(1.0 / (self.facts.q * self.facts.n_left), WEIGHT_CAP) / self.mean_weight
 

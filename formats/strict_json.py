@@ -12,8 +12,9 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-DEPTH_LIMIT = 200
+DEPTH_LIMIT = 200  # objects and arrays inside each other
 NUMBER_LIMIT = 1000  # characters: converting a longer one would take very long
+_TOO_DEEP = f"nested more than {DEPTH_LIMIT} levels deep"
 # Values that a walk locates before it leaves the rest to the C library, which says less about an error.
 WALK_LIMIT = 50_000
 _T = TypeVar("_T")
@@ -85,14 +86,25 @@ def check_strictness(line: bytes) -> Any:
     return value if len(_KEY_END.findall(line)) == _count_members(value) else _check_slowly(line)
 
 
-def _count_members(value: Any) -> int:
-    """Count the members of all objects in a value."""
-    if isinstance(value, dict):
-        nested = [each for each in value.values() if isinstance(each, dict | list)]
-        return len(value) + sum(map(_count_members, nested))
-    if isinstance(value, list):
-        return sum([_count_members(each) for each in value if isinstance(each, dict | list)])
-    return 0
+def is_too_deep(value: Any) -> bool:
+    """Whether more than DEPTH_LIMIT objects and arrays are inside each other."""
+    return _count_members(value) is None
+
+
+def _count_members(value: Any) -> int | None:
+    """Count the members of all objects in a value. Return None if it is too deep."""
+    n_members, level = 0, [value] if isinstance(value, dict | list) else []
+    for _depth in range(DEPTH_LIMIT):
+        if not level:
+            return n_members
+        deeper: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                n_members += len(each)
+            inner = each.values() if isinstance(each, dict) else each
+            deeper += [value for value in inner if isinstance(value, dict | list)]
+        level = deeper
+    return None if level else n_members
 
 
 def _check_slowly(line: bytes) -> Any:
@@ -102,7 +114,7 @@ def _check_slowly(line: bytes) -> Any:
     except (ValueError, RecursionError):
         locate_values(line)
         raise
-    if b"\\u" in line and _SURROGATE.search(line):
+    if is_too_deep(value) or (b"\\u" in line and _SURROGATE.search(line)):
         locate_values(line)
     return value
 
@@ -133,6 +145,8 @@ def _refuse_without_path(text: str) -> None:
         raise JsonRefused(error.pos + 1, f"malformed JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise JsonRefused(1, f"this record contains invalid JSON: {error}") from error
+    if is_too_deep(value):
+        raise JsonRefused(1, f"this record is {_TOO_DEEP}")
     for string in _list_strings(value):
         if match := _NOT_STORABLE.search(string):
             raise JsonRefused(1, f"a string contains the character \\u{ord(match[0]):04x}: databases cannot store it")
@@ -186,8 +200,6 @@ class _Walk:
         if len(self.offsets) >= WALK_LIMIT:
             raise _WalkTooLong
         self.offsets[path] = at
-        if len(path) > DEPTH_LIMIT:
-            raise JsonRefused(at + 1, f"nested more than {DEPTH_LIMIT} levels deep")
         match self.text[at : at + 1]:
             case "{":
                 return self._container(at, path, "}")
@@ -200,6 +212,8 @@ class _Walk:
 
     def _container(self, at: int, path: _Path, end_mark: str) -> int:
         """Walk the members of an object or the items of an array."""
+        if len(path) >= DEPTH_LIMIT:
+            raise JsonRefused(at + 1, _TOO_DEEP)
         keys: set[str | int] = set()
         at = self.after_space(at + 1)
         if self.text[at : at + 1] == end_mark:

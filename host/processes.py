@@ -34,6 +34,12 @@ def set_process_name(name: str) -> None:
         ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
+def return_free_memory() -> None:
+    """Return memory that the allocator keeps for later to the system, where the C library can."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def exit_with_parent(parent: int, *, pause: float = 0.3) -> None:
     """Tie a forked process to its parent. Where the kernel cannot help, a thread polls the parent."""
 

@@ -4,6 +4,9 @@ A request may be lost, with the broker or with this process: the beat still find
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 import structlog
@@ -14,26 +17,43 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from jobs import failures
 
-DELAY_SECONDS = 3  # the task does the work of all requests in the meantime
+# The task does the work of all requests in the meantime: soon after a quiet time, and less often under steady work,
+# when it would otherwise run for every few requests.
+DELAY_SECONDS, BUSY_DELAY_SECONDS = 3, 15
+EXPIRES_SECONDS = 30  # after its time: the beat has found the work by then
 
 logger = structlog.get_logger(__name__)
-_requested_at: dict[str, float] = {}
+_covered_until: dict[str, float] = {}
+_served: ContextVar[str] = ContextVar("served", default="")
 
 
 def request_task(task: str) -> None:
-    """Run the task DELAY_SECONDS after the surrounding transaction commits. A request within the delay of an earlier
-    one is covered by that one, and costs nothing."""
-    transaction.on_commit(partial(_publish, task))
+    """Run the task soon after the surrounding transaction commits. A request that an earlier one covers costs
+    nothing."""
+    if task != _served.get():
+        transaction.on_commit(partial(_publish, task))
+
+
+@contextmanager
+def serving(task: str) -> Iterator[None]:
+    """Ignore requests from within the task itself, which looks at the end whether any work is left."""
+    token = _served.set(task)
+    try:
+        yield
+    finally:
+        _served.reset(token)
 
 
 def _publish(task: str) -> None:
-    now = time.monotonic()
-    if now - _requested_at.get(task, -DELAY_SECONDS) < DELAY_SECONDS:
+    if time.monotonic() < _covered_until.get(task, 0.0):
         return
-    _requested_at[task] = now
-    if not cache.add(f"requested:{task}", 1, timeout=DELAY_SECONDS):  # by another process
+    delay = BUSY_DELAY_SECONDS if cache.get(f"recent:{task}") else DELAY_SECONDS
+    if not cache.add(f"requested:{task}", 1, timeout=delay):  # by another process, to be served soon
+        _covered_until[task] = time.monotonic() + 1
         return
+    _covered_until[task] = time.monotonic() + delay
+    cache.set(f"recent:{task}", 1, timeout=delay + BUSY_DELAY_SECONDS)
     try:
-        current_app.send_task(task, countdown=DELAY_SECONDS, expires=10 * DELAY_SECONDS, retry=False)
+        current_app.send_task(task, countdown=delay, expires=delay + EXPIRES_SECONDS, retry=False)
     except BrokerError as error:
         logger.warning("task.not_requested", task=task, reason=failures.redact_secrets(str(error)))

@@ -89,18 +89,17 @@ def schedule_pause(*, rater: Rater, reason: str, note: str, now: dt.datetime, ev
     )
 
 
-def count_toward_pause(*, rater_id: int, n_submitted: int, now: dt.datetime) -> None:
-    """Count submissions of a rater, and pause the rater if a scheduled pause takes effect with them."""
-    rater = Rater.objects.select_for_update(no_key=True).filter(pk=rater_id, pending_pause__isnull=False).first()
-    if rater is None or rater.pending_pause is None:
-        return
-    pending = rater.pending_pause
-    if pending["n_left"] > n_submitted:
-        rater.pending_pause = {**pending, "n_left": pending["n_left"] - n_submitted}
-        rater.save(update_fields=["pending_pause"])
-        return
-    shown = {"reason": pending["reason"], "note": pending["note"]}
-    pause_rater(rater=rater, **shown, by=None, now=now, evidence=pending["evidence"])
+def count_toward_pause(*, n_submitted: Mapping[int, int], now: dt.datetime) -> None:
+    """Count submissions by rater, and pause raters whose scheduled pause takes effect with them."""
+    waiting = Rater.objects.select_for_update(no_key=True).filter(pk__in=n_submitted, pending_pause__isnull=False)
+    for rater in waiting.order_by("pk"):
+        pending = rater.pending_pause or {}
+        if pending["n_left"] > n_submitted[rater.pk]:
+            rater.pending_pause = {**pending, "n_left": pending["n_left"] - n_submitted[rater.pk]}
+            rater.save(update_fields=["pending_pause"])
+        else:
+            shown = {"reason": pending["reason"], "note": pending["note"]}
+            pause_rater(rater=rater, **shown, by=None, now=now, evidence=pending["evidence"])
 
 
 def pause_rater(

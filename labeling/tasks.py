@@ -5,13 +5,13 @@ from django.utils import timezone
 
 import rawsql
 from jobs import runner, wakeups
-from jobs.scheduler import register_work_check
+from jobs.scheduler import LOOK_SECONDS, register_work_check
 from labeling import overlap_change, queue
 from labeling.projects import budgets
 from labeling.quality import project_stats, rater_model, recount_job, resolve, set_aside, settlements
 from labeling.traces import import_job, locations, undo
 
-REFRESH_EXPIRES_SECONDS = 3.0  # the next refresh asks again
+COMPUTE_EXPIRES_SECONDS = LOOK_SECONDS  # then the beat finds it again
 
 
 def _register_job(kind: str, chunks: runner.Handler) -> None:
@@ -34,20 +34,21 @@ register_work_check("labeling.lapse_due", queue.HAS_EXPIRED_LEASES)
 
 @shared_task(name=settlements.REFRESH_TASK)
 def refresh_quality() -> None:
-    resolve.resolve_due_traces(now=timezone.now())
-    budgets.report_budgets(now=timezone.now())
+    with wakeups.serving(settlements.REFRESH_TASK):
+        resolve.resolve_due_traces(now=timezone.now())
+        budgets.report_budgets(now=timezone.now())
     for project_id in project_stats.find_stale_projects(now=timezone.now()):
-        compute_project_stats.apply_async([project_id], expires=REFRESH_EXPIRES_SECONDS)
+        compute_project_stats.apply_async([project_id], expires=COMPUTE_EXPIRES_SECONDS)
     if rawsql.fetch_rows(f"SELECT {_HAS_UNSETTLED}", {"now": timezone.now()})[0][0]:
         wakeups.request_task(settlements.REFRESH_TASK)
 
 
-# A trace that failed is due again at its time, and statistics that were just computed after their interval.
+# A trace that failed is due again at its time.
 _HAS_UNSETTLED = """EXISTS (SELECT FROM labeling_assignment WHERE due_at <= %(now)s)
-  OR EXISTS (SELECT FROM labeling_settlement WHERE is_due AND (retry_at IS NULL OR retry_at <= %(now)s))
-  OR EXISTS (SELECT FROM labeling_projectstats WHERE is_stale OR began_at IS NOT NULL)"""
+  OR EXISTS (SELECT FROM labeling_settlement WHERE is_due AND (retry_at IS NULL OR retry_at <= %(now)s))"""
+_HAS_STALE = f"EXISTS (SELECT FROM labeling_projectstats WHERE {project_stats.IS_DUE})"
 _HAS_BUDGETS = "EXISTS (SELECT FROM labeling_projectbudget WHERE reached_at IS NULL)"
-register_work_check(settlements.REFRESH_TASK, f"{_HAS_UNSETTLED} OR {_HAS_BUDGETS}")
+register_work_check(settlements.REFRESH_TASK, f"{_HAS_UNSETTLED} OR {_HAS_STALE} OR {_HAS_BUDGETS}")
 
 
 @shared_task(name="labeling.compute_figures")

@@ -26,6 +26,12 @@ def request_labels(*, traces: Iterable[Trace], by: User | None, now: dt.datetime
     return _for_each(traces, lambda trace: send_back_trace(trace_id=trace.pk, by=by, now=now))
 
 
+def requeue_traces(*, traces: Iterable[Trace], by: User | None, now: dt.datetime) -> ActionOutcome:
+    """Discard the consensus of each trace, and request as many new labels as a new trace gets. Earlier labels still
+    count; set them aside if they should not."""
+    return _for_each(traces, lambda trace: send_back_trace(trace_id=trace.pk, n=trace.project.overlap, by=by, now=now))
+
+
 def make_gold_of_consensus(*, traces: Iterable[Trace], use: GoldUse, by: User, now: dt.datetime) -> ActionOutcome:
     """Make gold from the consensus of each trace, and serve it."""
 

@@ -237,6 +237,8 @@ def set_role_of_groups(*, project: Project, user: User, role: Role | None, now: 
         is_member = membership is not None and membership.left_at is None
         if membership is not None and is_member:
             repeat_change(membership=membership, role=role, now=now)
+            if membership.left_at is None:
+                _note_change(membership, now)
         elif role is not None:
             member = add_member(project=project, user=user, role=role, now=now)
             _log_event("member.added_by_groups", member, None, now, role=role.value)

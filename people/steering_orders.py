@@ -24,13 +24,14 @@ from people import roles
 from people.models import Membership
 from people.roles import Action
 
-SteeringVerb = Literal["tag", "untag", "first", "back", "label", "reviewer", "withdraw"]
+SteeringVerb = Literal["tag", "untag", "first", "back", "label", "requeue", "reviewer", "withdraw"]
 REQUIRED_ACTIONS: dict[SteeringVerb, Action] = {
     "tag": Action.BRING_IN,
     "untag": Action.BRING_IN,
     "first": Action.PAUSE,
     "back": Action.PAUSE,
     "label": Action.ADJUDICATE,
+    "requeue": Action.ADJUDICATE,
     "reviewer": Action.PAUSE,
     "withdraw": Action.BRING_IN,
 }
@@ -150,6 +151,11 @@ def _request_labels(run: _Run) -> ActionOutcome:
     return trace_actions.request_labels(traces=traces, by=run.by, now=run.now)
 
 
+def _requeue(run: _Run) -> ActionOutcome:
+    traces = Trace.objects.filter(pk__in=run.ids).select_related("project").order_by("pk")
+    return trace_actions.requeue_traces(traces=traces, by=run.by, now=run.now)
+
+
 def _assign_reviewer(run: _Run) -> ActionOutcome:
     return _count(assign_adjudication(reviewer=_find_reviewer(run), **run.common))
 
@@ -191,6 +197,7 @@ _CHANGES: dict[SteeringVerb, Callable[[_Run], ActionOutcome]] = {
     "first": _put_first,
     "back": _put_back,
     "label": _request_labels,
+    "requeue": _requeue,
     "reviewer": _assign_reviewer,
     "withdraw": _withdraw,
 }

@@ -7,7 +7,7 @@ import datetime as dt
 
 from allauth.mfa.models import Authenticator
 
-from accounts import factors, users
+from accounts import factors, single_sign_on, users
 from accounts.models import User
 from accounts.security_log import log_account_event
 from events import audit_log, revocations
@@ -32,6 +32,14 @@ def repeat_revocations(*, now: dt.datetime, made_at: dt.datetime) -> None:
         for account, line in removals.items()
         if account in accounts
     )
+    disconnected = {each["account"] for each in revocations.read_revocations(what="identity", since=made_at)}
+    n_identities = sum(
+        single_sign_on.repeat_removal(user=accounts[account], now=now) for account in disconnected & accounts.keys()
+    )
+    lowered = {each["account"] for each in revocations.read_revocations(what="operator", since=made_at)}
+    operators = [accounts[account] for account in lowered & accounts.keys() if accounts[account].is_staff]
+    for user in operators:
+        users.set_operator(user=user, is_operator=False, now=now)
     noted = {each["account"] for each in revocations.read_revocations(what="erasure")}
     erased = [accounts[account] for account in noted & accounts.keys()]
     for user in erased:
@@ -40,6 +48,8 @@ def repeat_revocations(*, now: dt.datetime, made_at: dt.datetime) -> None:
         "memberships": n_memberships,
         "passwords": len(passwords),
         "factors": n_factors,
+        "identities": n_identities,
+        "operators": len(operators),
         "erasures": len(erased),
     }
     if any(detail.values()):

@@ -28,7 +28,7 @@ BulkRow = tuple[Any, ...]
 Row = TypeVar("Row", bound=NamedTuple)
 
 _HEALTH_CHECK_AGE = 2.0  # seconds
-PLAN_AGE = 15.0  # seconds; planning again takes a connection a few milliseconds
+PLAN_AGE = 300.0  # seconds; planning again takes a connection a few milliseconds
 _ROWS_PER_STATEMENT = 16  # each number of rows is another statement, and a connection keeps 128 of them prepared
 _FIRST_IDS, _IDS_PER_BLOCK = 100, 2000  # fetched at a time; unused ids leave a gap
 _BINARY_HEADER, _BINARY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
@@ -179,8 +179,8 @@ def _connect(here: Any) -> None:
 def _forget_old_plans(link: Any) -> None:
     """Let PostgreSQL plan the statements of a connection again from time to time, for the present size of the tables.
 
-    It would do so only after ANALYZE, which autovacuum may run late or never. A plan for small tables reads all rows of
-    large ones."""
+    It would do so only after ANALYZE, which jobs run that write much, and the beat for tables that grew
+    (`planner_statistics`). This is for when neither runs: a plan for small tables reads all rows of large ones."""
     now = time.monotonic()
     planned_at = getattr(link, "planned_at", None)
     if planned_at is None:

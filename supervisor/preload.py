@@ -10,16 +10,20 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.util import setup_testing_defaults
 
 import django
+from celery import bootsteps
 from celery.platforms import SecurityWarning
+from celery.signals import task_postrun
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -30,6 +34,15 @@ from jobs.scheduler import QuietScheduler
 from supervisor import children, prepare
 from supervisor.children import SupervisedChild
 from supervisor.fork import fork_process
+
+# What gunicorn and Celery would import after the fork, into pages that they do not share.
+_LATER_IMPORTS = (
+    *("gunicorn.app.wsgiapp", "gunicorn.arbiter", "config.web_worker"),
+    *("celery.app.control", "celery.app.log", "celery.apps.worker", "celery.concurrency.thread", "celery.events"),
+    *("celery.worker.autoscale", "celery.worker.components", "celery.worker.consumer", "celery.worker.loops"),
+    *("celery.worker.pidbox", "celery.worker.request", "billiard.pool", "kombu.asynchronous.hub"),
+    *("kombu.transport.redis", "numpy.ma"),
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -64,16 +77,18 @@ def load_application() -> None:
     The WSGI application is left out: it reads its static files, which are collected first.
     """
     django.setup()
-    for name in ("gunicorn.app.wsgiapp", "gunicorn.arbiter", "config.web_worker"):
-        import_module(name)  # gunicorn would import these later in each process
+    for name in _LATER_IMPORTS:
+        import_module(name)
     app.loader.import_default_modules()
     app.finalize()
 
 
 def _freeze_heap() -> None:
-    """Exclude all current objects from garbage collection, which would copy their shared pages."""
+    """Exclude all current objects from garbage collection, which would copy their shared pages. Return the free memory
+    between them to the system."""
     gc.collect()
     gc.freeze()
+    processes.return_free_memory()
 
 
 def _run_preparation(*, with_demo: bool) -> str:
@@ -117,6 +132,9 @@ def run_worker() -> int:
 
     os.environ["CELERY_SKIP_CHECKS"] = "1"  # the preparation ran Django's checks
     warnings.simplefilter("ignore", SecurityWarning)  # a container runs as its own root
+    app.conf.worker_enable_remote_control = False  # no one sends commands to this worker
+    app.steps["consumer"].add(WithoutBindingTimer)
+    task_postrun.connect(_MemoryReturn().look, weak=False)
     worker = app.Worker(
         pool="threads",
         concurrency=runner.MAX_PARALLEL_JOBS + 1,  # leaves a thread for short messages
@@ -129,6 +147,31 @@ def run_worker() -> int:
     with _running_beat():
         worker.start()
     return int(worker.exitcode or 0)
+
+
+class _MemoryReturn:
+    """Returns memory to the system after tasks that needed much time, and probably much memory."""
+
+    AFTER_SECONDS = 0.5  # of processor time
+
+    def __init__(self) -> None:
+        self._returned_at = 0.0
+
+    def look(self, **_: Any) -> None:
+        if time.process_time() - self._returned_at >= self.AFTER_SECONDS:
+            processes.return_free_memory()
+            self._returned_at = time.process_time()
+
+
+class WithoutBindingTimer(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
+    """Stop a timer of the broker's connection that wakes the worker every second, for queues of remote control."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def register_with_event_loop(self, consumer: Any, _hub: Any) -> None:
+        timer = getattr(consumer.connection.transport.cycle, "_binding_expiry_tref", None)
+        if timer is not None:
+            timer.cancel()
 
 
 @contextlib.contextmanager

@@ -94,7 +94,7 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
     if find_chromium():
-        command = [*pytest, *halves, "-p", "playwright", *journey, *chosen]
+        command = [*pytest, *halves, "-p", "playwright", *journey, *(chosen or ["tests/journeys"])]
         yield CheckPhase("journeys", command, counts_tests=True)
     else:
         left_out.append("journeys (no chromium)")

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from events.models import Event
 from people import invitations
 from people import members as members_of_project
 from people.models import Membership, Role
@@ -311,12 +313,38 @@ def ask(name: str, address: str, personas: LoggedInPersonas, person: str) -> int
     """Check the status for one user, and roll back the changes of the request."""
     door, client = URL_CASES[name], personas.client(person)
     with transaction.atomic():
+        latest = Event.objects.aggregate(Max("pk", default=0))["pk__max"] if person == "owner" else None
         response = getattr(client, door.method)(address, door.body)
+        if latest is not None:
+            check_confirmation(name, response, latest)
         transaction.set_rollback(True)
     check_headers(response)
     if person == "visitor" and response.status_code == 302 and name != "theme":
         assert response["Location"].startswith(reverse("account_login"))
     return int(response.status_code)
+
+
+# Events about access. What causes one must ask the user for a confirmation.
+SENSITIVE_EVENTS = ("account.", "download.", "invitation.", "member.", "snapshot.downloaded", "user.", "webhook.")
+# These ask for none: they take access away, concern the user alone, or answer a worker who waits.
+NOT_ASKED = {
+    "annotate:begin_rating",
+    "dashboard:choose_mail",
+    "dashboard:delete_webhook",
+    "dashboard:release_device",
+    "dashboard:revoke_api_token",
+    "dashboard:revoke_invitation",
+}
+
+
+def check_confirmation(name: str, response: Any, latest: int) -> None:
+    """Check that a file, or an event about access, is behind a confirmation."""
+    sends_file = response.headers.get("Content-Disposition", "").startswith("attachment")
+    is_sensitive = sends_file or any(
+        what.startswith(SENSITIVE_EVENTS) for what in Event.objects.filter(pk__gt=latest).values_list("what", flat=True)
+    )
+    is_guarded = getattr(response.resolver_match.func, "needs_confirmation", False)
+    assert not is_sensitive or is_guarded or name in NOT_ASKED
 
 
 def check_headers(response: Any) -> None:

@@ -1,9 +1,13 @@
 """Projects: list and read them; the base of all views on a project."""
 
-from collections.abc import Mapping
-from typing import ClassVar, cast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, cast
 
+from django.db.models import Q
+from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -19,6 +23,8 @@ from people import roles
 from people.models import Membership
 from people.roles import Action
 
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     class Meta:
@@ -31,6 +37,14 @@ class ProjectView(APIView):
 
     scopes: ClassVar[Mapping[str, Scope]]
     actions: ClassVar[Mapping[str, Action]]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse the character U+0000 in the address: the database cannot compare it."""
+        super().initial(request, *args, **kwargs)
+        if any("\0" in str(value) for value in kwargs.values()):
+            raise Http404
+        if any("\0" in value for _name, values in request.query_params.lists() for value in values):
+            raise ApiProblem(_("The query contains the character U+0000, which is not allowed."))
 
     def enter(self, request: Request, slug: str) -> Membership:
         user = cast(User, request.user)
@@ -64,34 +78,41 @@ class ProjectDetailView(ProjectView):
         return Response(dict(ProjectSerializer(self.enter(request, slug).project).data))
 
 
+# Query parameters that choose raters.
+RATER_CHOICE = [
+    OpenApiParameter(name, str, many=True, description=f"{what} Can be repeated.")
+    for name, what in (
+        ("only", "The pseudonym of a rater whose labels count, and no others."),
+        ("without", "The pseudonym of a rater to leave out."),
+    )
+]
+
+
 class AgreementView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ}
     actions: ClassVar = {"GET": Action.READ}
 
-    @extend_schema(
-        operation_id="read_agreement",
-        parameters=[
-            OpenApiParameter(name, str, many=True, description=f"{what} Can be repeated.")
-            for name, what in (
-                ("only", "The pseudonym of a rater whose labels count, and no others."),
-                ("without", "The pseudonym of a rater to leave out."),
-            )
-        ],
-        responses=OpenApiTypes.OBJECT,
-    )
+    @extend_schema(operation_id="read_agreement", parameters=RATER_CHOICE, responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, slug: str) -> Response:
         """The headline agreement of the project: each statistic with its interval, or why it is missing. With
         `only`, it covers the traces on which these raters are compared with each other; with `without`, those on which
-        none of these raters is compared."""
+        none of these raters is compared. `imported` has the agreement of the chosen raters' imported labels, null if
+        there are none."""
         project = self.enter(request, slug).project
-        chosen = {name: _find_raters(project, request.query_params.getlist(name)) for name in ("only", "without")}
-        raters = {name: [*found.values()] for name, found in chosen.items()}
+        named = {name: request.query_params.getlist(name) for name in ("only", "without")}
+        raters = {name: [rater.pk for rater in find_raters(project, names)] for name, names in named.items()}
         found = project_stats.compute_headline_by_raters(project_id=project.pk, **raters)
-        return Response({**found, **{name: sorted(found) for name, found in chosen.items()}})
+        return Response({**found, **{name: sorted(names) for name, names in named.items()}})
 
 
-def _find_raters(project: Project, labelers: list[str]) -> dict[str | None, int]:
-    raters = dict(Rater.objects.filter(project=project, labeler__in=labelers).values_list("labeler", "pk"))
-    if unknown := sorted(set(labelers) - raters.keys()):
+def find_raters(project: Project, names: Sequence[str]) -> list[Rater]:
+    """Return the raters with these pseudonyms, or with these names in imported files."""
+    if not names:
+        return []
+    by_name: dict[str, Rater] = {}
+    is_pseudonym = [name for name in names if _UUID.fullmatch(name)]
+    for rater in Rater.objects.filter(Q(labeler__in=names) | Q(pseudonym__in=is_pseudonym), project=project):
+        by_name |= {str(rater.pseudonym): rater} | ({rater.labeler: rater} if rater.labeler else {})
+    if unknown := sorted(set(names) - by_name.keys()):
         raise ApiProblem(f"Unknown rater: {', '.join(unknown)}. Use pseudonyms of this project.")
-    return raters
+    return list({by_name[name].pk: by_name[name] for name in names}.values())

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +14,7 @@ from charts.cells import Matrix
 from charts.svg import Svg
 from dashboard import rater_names, render, statistics
 from dashboard.access import safe_view
+from dashboard.consensus_comparison import compare_consensus
 from dashboard.figures import Chart, DataTable, TableColumn, number_columns
 from dashboard.statistics import StatisticEstimate
 from formats import integers
@@ -74,10 +75,12 @@ def load_agreement(
     parts = _list_parts(content)
     selected = next((each for each in parts if each.key == part), parts[0])
     if raters:
-        selected = _compute_by_raters(project, raters, is_only=is_only)
+        parts = _compute_by_raters(project, raters, is_only=is_only)
+        selected = next((each for each in parts if each.key == part), parts[0])
+    comparison = compare_consensus(project, raters, is_only=is_only) if raters else None
     estimates = _build_estimates(selected.estimates)
     confusion, confusion_table = _build_confusion(content["confusion"]["counts"])
-    population = content["imported"]["agreement"] if selected.is_imported else content
+    population = (selected.is_imported and content["imported"]["agreement"]) or content
     pairs = _load_pairs(population["pair"], actor)
     by_position = _build_position_chart(content.get("position") or [])
     bias = _build_bias_charts(content.get("bias") or {})
@@ -87,7 +90,7 @@ def load_agreement(
         "parts": parts,
         "chosen": raters,
         "is_only": is_only,
-        "raters": _load_rater_choices(content, actor),
+        "raters": _load_rater_choices(project, content, actor),
         "part": selected,
         # Pairs in which one submission gave up, lapsed or reported a bad problem.
         "n_not_compared": int(selected.estimates.get("pairs_with_a_censored_report") or 0),
@@ -97,6 +100,7 @@ def load_agreement(
         "missed_errors": statistics.build_estimate("over_credit", content["confusion"]["over_credit"]),
         "false_alarms": statistics.build_estimate("over_blame", content["confusion"]["over_blame"]),
         "n_settled": content["confusion"]["n_traces"],
+        "consensus": comparison,
         "has_pairs": any(part.estimates.get("pairs") for part in parts),
         "pairs": _build_pair_matrix(pairs),
         "lowest": _find_lowest_pairs(pairs),
@@ -112,27 +116,35 @@ def load_agreement(
                 _build_slice_table(slices),
             ),
             *(chart.table for chart in (by_position, *bias) if chart),
+            *([comparison.table] if comparison else []),
         ],
     }
 
 
-def _compute_by_raters(project: Project, raters: Sequence[int], *, is_only: bool) -> AgreementPart:
+def _compute_by_raters(project: Project, raters: Sequence[int], *, is_only: bool) -> list[AgreementPart]:
+    """Return the headline of the chosen raters and that of their imported labels, those with labels first."""
+    chosen: dict[str, Any] = {"only" if is_only else "without": raters}
+    headline = project_stats.compute_headline_by_raters(project_id=project.pk, **chosen)
     if is_only:
-        headline = project_stats.compute_headline_by_raters(project_id=project.pk, only=raters)
+        key, name = "only", _("Only the selected annotators")
         note = _("Counts only traces for which the selected annotators made both compared submissions.")
     else:
-        headline = project_stats.compute_headline_by_raters(project_id=project.pk, without=raters)
+        key, name = "without", _("Without the selected annotators")
         note = _("Leaves out traces for which a selected annotator made one of the two compared submissions.")
     now = _("The panels below still include all annotators.")
-    key, name = (
-        ("only", _("Only the selected annotators")) if is_only else ("without", _("Without the selected annotators"))
-    )
-    return AgreementPart(key, name, _merge_statistics(headline), f"{note} {now}")
+    parts = [AgreementPart(key, name, _merge_statistics(headline), f"{note} {now}")]
+    if imported := headline["imported"]:
+        of_files = _list_imported_parts(imported, recalls={})
+        of_files[0] = replace(of_files[0], note=f"{of_files[0].note} {now}")
+        parts = [*parts, *of_files] if headline["n_traces"] else of_files
+    return parts
 
 
-def _load_rater_choices(content: dict[str, Any], actor: Membership) -> list[tuple[int, str]]:
-    """Return the raters with labels, by name."""
-    raters = Rater.objects.filter(pk__in=map(int, content["raters"])).select_related("user")[:MAX_RATER_CHOICES]
+def _load_rater_choices(project: Project, content: dict[str, Any], actor: Membership) -> list[tuple[int, str]]:
+    """Return the raters with labels made here or imported, by name."""
+    pairs = (content["imported"]["agreement"] or {}).get("pair", ())
+    keys = {*map(int, content["raters"]), *(key for row in pairs for key in row["raters"])}
+    raters = Rater.objects.filter(project=project, pk__in=keys).select_related("user")[:MAX_RATER_CHOICES]
     return sorted(rater_names.get_distinct_names(list(raters), actor).items(), key=lambda choice: choice[1])
 
 

@@ -180,7 +180,7 @@ def select_gold(project: Project) -> QuerySet[Gold]:
 
 
 def build_gold_rows(golds: Sequence[Gold]) -> list[GoldRow]:
-    answers = GoldAnswer.objects.filter(gold__in=[gold.pk for gold in golds]).order_by()
+    answers = GoldAnswer.objects.counted().filter(gold__in=[gold.pk for gold in golds]).order_by()
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for gold_id, verdict, n in answers.values_list("gold", "verdict").annotate(Count("pk")):
         counts[gold_id][verdict] = n

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.confirmation import require_confirmation
 from dashboard import paging
 from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.render import project_page
@@ -150,6 +151,7 @@ def undo_source_import(request: HttpRequest, actor: Membership, source: int) -> 
     return redirect("dashboard:import_source", actor.project.slug, source)
 
 
+@require_confirmation(is_download=True)
 @require_safe
 @never_cache
 def download_bad_lines(request: HttpRequest, slug: str, job: int) -> FileResponse:

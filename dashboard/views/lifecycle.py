@@ -62,7 +62,10 @@ class NewProjectForm(CloneProjectForm):
 
     rules = forms.ChoiceField(
         label=_("Kind of traces"),
-        choices=[(name, template.name) for name, template in rating_rules.RULES_TEMPLATES.items()],
+        choices=[
+            ("", _("Decide by the first traces that are imported")),
+            *((name, template.name) for name, template in rating_rules.RULES_TEMPLATES.items()),
+        ],
         required=False,
         help_text=_(
             "Determines which short rules and kinds of errors the project starts with. You can change them in"
@@ -72,7 +75,8 @@ class NewProjectForm(CloneProjectForm):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        rules = rating_rules.copy_template(data.pop("rules", "") or rating_rules.DEFAULT_TEMPLATE)
+        chosen = data.pop("rules", "")
+        rules = rating_rules.copy_template(chosen) if chosen else {}
         return {**data, "overlap_limit": max(5, data.get("overlap", 0)), "rating_rules": rules}
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 import outbound
+from accounts.confirmation import require_confirmation
 from dashboard import paging
 from dashboard.access import post_view, safe_view
 from dashboard.render import project_page
@@ -67,6 +68,7 @@ def choose_mail(request: HttpRequest, actor: Membership) -> HttpResponse:
     return redirect("dashboard:notices", actor.project.slug)
 
 
+@require_confirmation()
 @post_view(Action.NOTIFY)
 def create_webhook(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Show the secret once, in the response to the request that creates the webhook."""

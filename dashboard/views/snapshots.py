@@ -113,13 +113,16 @@ class SnapshotOrderForm(forms.Form):
         label=_("Only these annotators"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("For consensus ratings, this leaves out every trace on which others voted."),
+        help_text=_("Consensus ratings are inferred again from their labels only."),
     )
     without_labelers = forms.MultipleChoiceField(
         label=_("Annotators to leave out"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("For consensus ratings, this leaves out every trace on which they voted."),
+        help_text=_(
+            "Consensus ratings are inferred again from the other labels. Traces for which these determine none are left"
+            " out and counted in the card."
+        ),
     )
     min_raters = forms.IntegerField(label=_("Minimum labels per trace"), min_value=0, max_value=20, initial=0)
     submitted_from = forms.DateTimeField(

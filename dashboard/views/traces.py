@@ -168,8 +168,8 @@ def change_traces(request: HttpRequest, actor: Membership) -> HttpResponse:
         messages.warning(request, _("Nothing was changed: select at least one trace."))
         return _redirect_to_list(request, actor)
     result = action.run(actor, selected, form)
-    if isinstance(result, HttpResponse):
-        return result
+    if isinstance(result, DataTable):
+        return csv_response(request, actor, result)
     _report(request, result, is_cut)
     return _redirect_to_list(request, actor)
 
@@ -250,6 +250,10 @@ def _request_labels(actor: Membership, traces: Sequence[Trace], form: TraceActio
     return trace_actions.request_labels(traces=traces, by=actor.user, now=timezone.now())
 
 
+def _requeue(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> ActionOutcome:
+    return trace_actions.requeue_traces(traces=traces, by=actor.user, now=timezone.now())
+
+
 def _assign_adjudication(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> ActionOutcome:
     reviewer = User.objects.filter(pk=form.cleaned_data["reviewer"] or 0).first()
     n = assign_adjudication(
@@ -275,8 +279,8 @@ def _withdraw(actor: Membership, traces: Sequence[Trace], form: TraceActionForm)
     return _all_done(len(active))
 
 
-def _export(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> HttpResponse:
-    return csv_response(actor, build_selection_table(actor, traces))
+def _export(actor: Membership, traces: Sequence[Trace], form: TraceActionForm) -> DataTable:
+    return build_selection_table(actor, traces)
 
 
 def build_selection_table(actor: Membership, traces: Sequence[Trace]) -> DataTable:
@@ -327,7 +331,7 @@ def _all_done(n: int) -> ActionOutcome:
 @dataclass(frozen=True)
 class TraceAction:
     allowed: Action
-    run: Callable[[Membership, Sequence[Trace], TraceActionForm], ActionOutcome | HttpResponse]
+    run: Callable[[Membership, Sequence[Trace], TraceActionForm], ActionOutcome | DataTable]
     needs: tuple[str, ...] = ()  # fields
 
 
@@ -337,6 +341,7 @@ ACTIONS = {
     "first": TraceAction(Action.PAUSE, _put_first, ("audience",)),
     "back": TraceAction(Action.PAUSE, _put_back),
     "label": TraceAction(Action.ADJUDICATE, _request_labels),
+    "requeue": TraceAction(Action.ADJUDICATE, _requeue),
     "reviewer": TraceAction(Action.PAUSE, _assign_adjudication),
     "gold": TraceAction(Action.MAKE_GOLD, _make_gold, ("use",)),
     "use": TraceAction(Action.MAKE_GOLD, _change_gold_use, ("use",)),

@@ -105,7 +105,8 @@ def validate_reason(reason: str) -> str:
 
 
 def refuse_edit(edit: IncomingEdit, index: int, field: str, fault: str) -> None:
-    message = _("Step %(step)d: %(fault)s.") % {"step": edit.step + 1, "fault": fault}
+    # Without the number of the step: people count the steps that can be rated, and programs get the index.
+    message = _("This edit was not saved: %(fault)s.") % {"fault": fault}
     raise EditRefused(message, index=index, sequence=edit.sequence, field=field)
 
 

@@ -57,11 +57,13 @@ def freeze_manifest(
     exclusions: Sequence[ExclusionRule] = (),
     score_source: ScoreSource | None = None,
     by_trace: bool = False,
+    chosen_revisions: Mapping[int, int] | None = None,
 ) -> Manifest:
     """Store the ordered list of selected rows, and count the excluded ones by reason. Rows are ordered by submission,
-    or grouped by trace."""
-    rules = [*selection.choice_rules(filters), *exclusions]
-    rows = selection.annotate_exclusion_reason(selection.select_rows(project, filters, score_source), rules)
+    or grouped by trace. `chosen_revisions` replace the current consensus of their traces."""
+    rules = [*selection.choice_rules(filters, chosen_revisions), *exclusions]
+    selected = selection.select_rows(project, filters, score_source, chosen_revisions)
+    rows = selection.annotate_exclusion_reason(selected, rules)
     with transaction.atomic():
         # Write the rows first: a manifest is append-only and includes their number.
         pk = next(rawsql.new_ids(Manifest._meta.db_table))

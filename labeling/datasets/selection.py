@@ -1,7 +1,8 @@
 """Which rows a manifest has: the submissions or traces that its filters select. Reads only."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from django.db import models
@@ -13,12 +14,15 @@ from labeling.models import Assignment, FirstErrorReport, Gold, Project, Submiss
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterKind
+from labeling.quality.chosen_raters import RaterChoice
 from labeling.quality.settlements import RESOLVED_STATES
+from rawsql import values_subquery
 
 Unit = Literal["submissions", "traces"]
 Inclusion = Literal["in", "out", "only"]
 Moment = Annotated[dt.datetime, Meta(tz=True)]  # ambiguous without a time zone
-_NULL = Cast(Value(None), models.BigIntegerField())
+_INTEGER = models.BigIntegerField()
+_NULL = Cast(Value(None), _INTEGER)
 
 
 class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -30,7 +34,7 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     purposes: list[str] | None = None
     populations: list[str] | None = None
     origins: list[str] | None = None
-    # In a consensus, these two leave out the traces on which others, or these, voted.
+    # A consensus is inferred again from the labels of the raters who are not left out: `chosen_raters`.
     labelers: list[str | None] | None = None
     without_labelers: list[str] | None = None
     set_aside: Inclusion = "out"  # submissions that a lead has set aside
@@ -49,6 +53,10 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     unit: Unit = "submissions"
     is_consensus: bool = False
 
+    @property
+    def choice(self) -> RaterChoice:
+        return RaterChoice(self.labelers, self.without_labelers or ())
+
 
 class ScoreSource(NamedTuple):
     """The PRM whose scores a manifest refers to, and a query of the traces that it has scored."""
@@ -60,9 +68,15 @@ class ScoreSource(NamedTuple):
 ExclusionRule = tuple[str, Q | Exists]  # a reason code, and the rows that are left out for it
 
 
-def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreSource | None = None) -> QuerySet[Any]:
+def select_rows(
+    project: Project,
+    filters: ManifestFilters,
+    score_source: ScoreSource | None = None,
+    chosen_revisions: Mapping[int, int] | None = None,
+) -> QuerySet[Any]:
     """Return the selected submissions or traces, annotated with the columns of `ManifestRow`: `trace_key`,
-    `submission_key`, `consensus_key`, `score_key`, and `contested_key`."""
+    `submission_key`, `consensus_key`, `score_key`, and `contested_key`. `chosen_revisions` replace the current
+    consensus of their traces."""
     prefix = trace_prefix(filters)
     if filters.unit == "traces":
         rows: QuerySet[Any] = Trace.objects.available().filter(project=project)
@@ -73,7 +87,12 @@ def select_rows(project: Project, filters: ManifestFilters, score_source: ScoreS
     state = f"{prefix}settlement__state"
     revision = f"{prefix}settlement__consensus_revision"
     is_settled = Q(**{f"{state}__in": RESOLVED_STATES})
-    consensus = Case(When(is_settled & Q(**{f"{revision}__gt": 0}), then=F(revision)), default=None)
+    replaced = [
+        When(is_settled & Q(**{f"{prefix}pk__in": values_subquery(traces)}), then=Cast(Value(number), _INTEGER))
+        for number, traces in _group_by_revision(chosen_revisions or {}).items()
+    ]
+    current = When(is_settled & Q(**{f"{revision}__gt": 0}), then=Cast(F(revision), _INTEGER))
+    consensus = Case(*replaced, current, default=None)
     selected: QuerySet[Any] = _filter_by_trace(rows, filters, prefix).annotate(
         **keys,
         consensus_key=consensus if filters.is_consensus else _NULL,
@@ -98,20 +117,30 @@ def annotate_exclusion_reason(rows: QuerySet[Any], rules: Sequence[ExclusionRule
     return annotated
 
 
-def choice_rules(filters: ManifestFilters) -> list[ExclusionRule]:
-    """Return the exclusion rules for what a person chose to leave out, so that these rows are counted by reason."""
+def _group_by_revision(revisions: Mapping[int, int]) -> dict[int, list[int]]:
+    """Return the traces of each revision number: there are few numbers, and many traces."""
+    traces = defaultdict(list)
+    for trace, number in revisions.items():
+        traces[number].append(trace)
+    return traces
+
+
+def choice_rules(filters: ManifestFilters, chosen_revisions: Mapping[int, int] | None = None) -> list[ExclusionRule]:
+    """Return the exclusion rules for what a person chose to leave out, so that these rows are counted by reason. A
+    consensus with votes of raters who are left out is itself left out, unless one of `chosen_revisions` replaces it."""
     rules: list[ExclusionRule] = []
     prefix = trace_prefix(filters)
     if filters.unit == "submissions" and filters.set_aside == "out":
         rules.append(("set_aside", Q(assignment__set_aside__isnull=False)))
-    if filters.is_consensus and (filters.without_labelers or filters.labelers is not None):
-        votes = FirstErrorReport.objects.filter(trace=OuterRef(f"{prefix}pk"), assignment__set_aside=None)
-        is_left_out = Q(rater__labeler__in=filters.without_labelers or ())
-        if filters.labelers is not None:
-            is_left_out |= ~_is_among("rater__labeler", filters.labelers)
-        rules.append(("rater", Exists(votes.filter(is_left_out))))
-    elif filters.without_labelers and filters.unit == "submissions":
+    if filters.without_labelers and filters.unit == "submissions":
         rules.append(("rater", Q(assignment__rater__labeler__in=filters.without_labelers)))
+    if filters.is_consensus and not filters.choice.is_everybody:
+        votes = FirstErrorReport.objects.filter(trace=OuterRef(f"{prefix}pk"), assignment__set_aside=None)
+        has_votes = Q(Exists(votes.filter(filters.choice.match_left_out("rater__"))))
+        has_votes &= Q(**{f"{prefix}settlement__state__in": RESOLVED_STATES})
+        if chosen_revisions:
+            has_votes &= ~Q(**{f"{prefix}pk__in": values_subquery(list(chosen_revisions))})
+        rules.append(("rater", has_votes))
     return rules
 
 
@@ -170,6 +199,8 @@ def _filter_by_trace(rows: QuerySet[Any], filters: ManifestFilters, prefix: str)
     rows = _filter_by_inclusion(rows, filters.gold, Exists(Gold.objects.filter(trace=trace)))
     if filters.min_raters:
         submitted = Assignment.objects.counted().filter(trace=trace, purpose=AssignmentPurpose.WORK)
+        if filters.is_consensus:
+            submitted = submitted.exclude(filters.choice.match_left_out("rater__"))
         counts = submitted.order_by().values("trace").annotate(n=Count("rater", distinct=True)).values("n")
         rows = rows.annotate(n_raters=Subquery(counts)).filter(n_raters__gte=filters.min_raters)
     return rows

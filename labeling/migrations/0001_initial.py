@@ -243,6 +243,7 @@ class Migration(migrations.Migration):
                 ('computed_at', models.DateTimeField(blank=True, null=True)),
                 ('took_ms', models.PositiveIntegerField(default=0)),
                 ('is_stale', models.BooleanField(default=True)),
+                ('is_awaited', models.BooleanField(default=False)),
                 ('began_at', models.DateTimeField(blank=True, null=True)),
                 ('recounted_at', models.DateTimeField(blank=True, null=True)),
                 ('drifted_traces', models.PositiveIntegerField(default=0)),

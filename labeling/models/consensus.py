@@ -332,13 +332,14 @@ class Consensus(models.Model):
 
 
 class ProjectStats(models.Model):
-    """The statistics of a project on the dashboard, computed in the background soon after a submit."""
+    """The statistics of a project on the dashboard, computed in the background after a submit."""
 
     project = models.OneToOneField(Project, primary_key=True, on_delete=models.CASCADE, related_name="figures")
     content = models.JSONField(default=dict)
     computed_at = models.DateTimeField(null=True, blank=True)
     took_ms = models.PositiveIntegerField(default=0)
     is_stale = models.BooleanField(default=True)
+    is_awaited = models.BooleanField(default=False)  # someone looks at them
     began_at = models.DateTimeField(null=True, blank=True)  # of the running computation; None if there is none
     recounted_at = models.DateTimeField(null=True, blank=True)
     # Corrections by the last recount: the number of traces with wrong tallies, and of other wrong counts.

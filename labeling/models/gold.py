@@ -78,6 +78,12 @@ class GoldVerdict(models.TextChoices):
     GAVE_UP = "gave_up", _("gave up")
 
 
+class GoldAnswerQuerySet(models.QuerySet["GoldAnswer"]):
+    def counted(self) -> "GoldAnswerQuerySet":
+        """Return the answers that are not set aside."""
+        return self.filter(assignment__set_aside=None)
+
+
 class GoldAnswer(models.Model):
     """The answer of one rater to one gold trace, by the first revision. The highest id is the newest answer."""
 
@@ -91,6 +97,8 @@ class GoldAnswer(models.Model):
     first_error = models.PositiveIntegerField(null=True, blank=True)
     verdict = models.CharField(max_length=8, choices=GoldVerdict)
     answered_at = models.DateTimeField()
+
+    objects = GoldAnswerQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

@@ -78,7 +78,7 @@ class Project(models.Model):
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 
-    # The short rules and kinds of errors on the work page; empty: those for math (`labeling.projects.rating_rules`).
+    # The short rules and kinds of errors on the work page; empty until a lead or the first import chooses them.
     rating_rules = models.JSONField(default=dict, blank=True)
 
     # Whether raters see their weekly results on hidden gold, without the traces.

@@ -100,6 +100,14 @@ def change_settings(*, project: Project, by: User | None, now: dt.datetime, **op
         budgets.recount_spending(project=project, now=now)
 
 
+def set_first_rating_rules(*, project: Project, rules: dict[str, Any], by: User | None, now: dt.datetime) -> None:
+    """Set the rules of a project that has none. Rules that a lead has saved in the meantime stay."""
+    with transaction.atomic():
+        if Project.objects.filter(pk=project.pk, rating_rules={}).update(rating_rules=rules):
+            _log_project_event("project.changed", project, by, now, rating_rules=[{}, rules])
+    project.refresh_from_db(fields=["rating_rules"])
+
+
 def _as_json(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 

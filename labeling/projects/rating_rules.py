@@ -1,7 +1,7 @@
 """The short rules and kinds of errors of a project, which the work page shows beside each trace.
 
-A project stores its own copy, so that later versions of the program do not change any project. A project without one
-uses the rules for math."""
+A project stores its own copy, so that later versions of the program do not change any project. Its first import
+chooses the template by the kind of the traces, unless a lead has chosen one. Until then, the rules for math apply."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -75,21 +75,23 @@ def decide_trace(
 
 
 def send_back_trace(
-    *, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User | None, now: dt.datetime
+    *, trace_id: int, note: str = "", seen: dt.datetime | None = None, n: int = 1, by: User | None, now: dt.datetime
 ) -> None:
-    """Request one more submission, even beyond the project's limit, and discard an earlier decision.
+    """Request `n` more submissions, even beyond the project's limit, and discard an earlier decision. The trace is
+    resolved again when all of them have arrived.
 
-    Two calls with the same `seen` request one submission.
+    Two calls with the same `seen` request them once.
     """
     with transaction.atomic():
         row = _lock_settlement(trace_id, seen)
         last_round = AddedSlot.objects.filter(trace_id=trace_id).aggregate(last=Max("round", default=0))["last"]
         number = max(len(resolve.load_voting_submissions(trace_id)), last_round) + 1
-        if not queue.add_slot(trace_id=trace_id, round=number, now=now, limit=_NO_LIMIT):
-            raise _not_served(row.trace)
+        for place in range(n):
+            if not queue.add_slot(trace_id=trace_id, round=number + place, now=now, limit=_NO_LIMIT):
+                raise _not_served(row.trace)
         row.consensus_revision = 0
         _set_state(row, SettlementState.ASKED, resolve.SENT_BACK, now)
-        _log_event("trace.sent_back", row, by, now, note=note)
+        _log_event("trace.sent_back", row, by, now, note=note, labels=n)
 
 
 def reopen_trace(*, trace_id: int, note: str = "", seen: dt.datetime | None = None, by: User, now: dt.datetime) -> None:

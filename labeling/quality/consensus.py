@@ -145,6 +145,13 @@ class RevisionDraft:
     assisted: AssistedConsensus = NO_ASSISTED_CONSENSUS
 
     @property
+    def probability(self) -> float | None:
+        """The probability of the first error by the rater model."""
+        if self.posterior is None:
+            return None
+        return round(self.posterior.probability_at(self.first_error), PROBABILITY_DIGITS)
+
+    @property
     def content(self) -> dict[str, Any]:
         return {
             "first_error": self.first_error,
@@ -174,21 +181,18 @@ def save_revisions(*, drafts: Sequence[RevisionDraft], now: dt.datetime, by: Use
         numbers[draft.trace_id] = same.revision if same else rows[0].revision + 1 if rows else 1
         if same is None:
             key = {"trace_id": draft.trace_id, "project_id": draft.project_id, "revision": numbers[draft.trace_id]}
-            probabilities = _build_probability_fields(draft.first_error, draft.posterior, draft.assisted)
+            probabilities = _build_probability_fields(draft)
             added.append(Consensus(**key, **draft.content, **probabilities, made_at=now, made_by=by))
     Consensus.objects.bulk_create(added)
     return numbers
 
 
-def _build_probability_fields(
-    first_error: int | None, posterior: Posterior | None, assisted: AssistedConsensus
-) -> dict[str, Any]:
+def _build_probability_fields(draft: RevisionDraft) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if posterior is not None:
-        probability = round(posterior.probability_at(first_error), PROBABILITY_DIGITS)
-        fields |= {"posterior": posterior.as_list(), "probability": probability, "fit_id": posterior.fit_id}
-    if assisted.posterior is not None:
-        fields |= {"assisted_posterior": assisted.posterior.as_list(), "assisted_fit_id": assisted.posterior.fit_id}
+    if (posterior := draft.posterior) is not None:
+        fields |= {"posterior": posterior.as_list(), "probability": draft.probability, "fit_id": posterior.fit_id}
+    if (assisted := draft.assisted.posterior) is not None:
+        fields |= {"assisted_posterior": assisted.as_list(), "assisted_fit_id": assisted.fit_id}
     return fields
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Count, F
+from django.db.models import Count, Exists, F, OuterRef
 
-from labeling.models import Consensus, Gold, GoldAnswer, Judgment, Project
+from labeling.models import Assignment, Consensus, Gold, GoldAnswer, Judgment, Project
+from labeling.models.assignment import Population
 from labeling.models.consensus import ConsensusSource
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.project import Protocol
@@ -33,9 +34,12 @@ def compute_confusion(project_id: int) -> dict[str, Any]:
     """Compare step ratings with the consensus of the other raters, on the latest resolved traces.
 
     A rater's own vote is left out, since it would make the rater look better: with two raters, it is half of the
-    consensus. A rating is not compared if the others are tied. The decision of a person replaces their votes.
+    consensus. A rating is not compared if the others are tied. The decision of a person replaces their votes. Traces
+    that a person moved to the front are left out, as in the headline.
     """
-    newest = consensus.current_revisions(project_id=project_id).select_related("trace").order_by("-made_at", "-pk")
+    chosen = Assignment.objects.counted().filter(trace=OuterRef("trace"), population=Population.CHOSEN)
+    newest = consensus.current_revisions(project_id=project_id).filter(~Exists(chosen))
+    newest = newest.select_related("trace").order_by("-made_at", "-pk")
     settled = list(newest[:MAX_CONFUSION_TRACES])
     is_every_step = Project.objects.filter(pk=project_id, protocol=Protocol.EVERY_STEP).exists()
     ratings = _load_voting_ratings([row.trace_id for row in settled])
@@ -138,7 +142,8 @@ def compute_gold_bias(project_id: int) -> dict[str, list[dict[str, Any]]]:
     `missed` is the share of missed errors by the earliest accepted step, `blamed` the share of false alarms by the
     length of correct traces. Answers that gave up are left out.
     """
-    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN).exclude(verdict=GoldVerdict.GAVE_UP)
+    answers = GoldAnswer.objects.counted().filter(project_id=project_id, use=GoldUse.HIDDEN)
+    answers = answers.exclude(verdict=GoldVerdict.GAVE_UP)
     counts = list(answers.values_list("gold", "verdict").annotate(Count("pk")).order_by())
     golds = Gold.objects.select_related("trace").in_bulk({gold for gold, _, _ in counts})
     missed: _BucketCounts = defaultdict(dict)

@@ -123,7 +123,7 @@ def explain_pause() -> str:
 
 
 def _load_answers_since_resumed(answer: GoldAnswer) -> list[bool]:
-    rows = GoldAnswer.objects.filter(rater=answer.rater_id, use=GoldUse.HIDDEN)
+    rows = GoldAnswer.objects.counted().filter(rater=answer.rater_id, use=GoldUse.HIDDEN)
     if answer.rater.watched_since_at is not None:
         rows = rows.filter(answered_at__gt=answer.rater.watched_since_at)
     verdicts = rows.order_by("answered_at", "pk").values_list("verdict", flat=True)
@@ -149,7 +149,7 @@ def set_gold_threshold(*, project: Project, now: dt.datetime) -> float | None:
 
 def measure_baseline_accuracy(*, project_id: int) -> float | Reason:
     """Return the accuracy that raters reach, counting only those who passed the screening if the project has one."""
-    rows = GoldAnswer.objects.filter(project=project_id, use=GoldUse.HIDDEN).order_by("answered_at", "pk")
+    rows = GoldAnswer.objects.counted().filter(project=project_id, use=GoldUse.HIDDEN).order_by("answered_at", "pk")
     if uses_screening(project_id=project_id):
         passed = ScreeningResult.objects.filter(rater=OuterRef("rater"), has_passed=True)
         rows = rows.filter(Exists(passed))
@@ -187,7 +187,7 @@ class GoldAccuracy:
 
 def load_gold_accuracy(*, rater_id: int, use: GoldUse = GoldUse.HIDDEN, attempt: int | None = None) -> GoldAccuracy:
     """Return a rater's accuracy on gold of one use, or in one screening attempt."""
-    answers = GoldAnswer.objects.filter(rater_id=rater_id, use=use)
+    answers = GoldAnswer.objects.counted().filter(rater_id=rater_id, use=use)
     answers = answers if attempt is None else answers.filter(attempt=attempt)
     return count_verdicts(Counter(answers.values_list("verdict", flat=True)))
 

@@ -6,7 +6,7 @@ out. The agreement covers traces with fixed steps; `ImportedLabels.mix` counts t
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +36,11 @@ class ImportedLabels:
     domains: dict[str, RatingPatterns]  # the steps of each domain, in the order of `reports.domains`
 
 
-def load_imported_labels(project_id: int, *, manifest_id: int | None = None) -> ImportedLabels:
-    """Load the labels of a project, or those of the submissions in a manifest."""
-    wanted = {"project": project_id, "manifest": manifest_id}
+def load_imported_labels(
+    project_id: int, *, manifest_id: int | None = None, only: Collection[int] = (), without: Collection[int] = ()
+) -> ImportedLabels:
+    """Load the labels of a project, or those of the submissions in a manifest; of all raters, or of some."""
+    wanted = {"project": project_id, "manifest": manifest_id, "only": sorted(only) or None, "without": sorted(without)}
     ratings = rawsql.fetch_rows(_RATINGS, wanted)
     domain_of = dict(Problem.objects.filter(project=project_id).values_list("pk", "domain"))
     domains = sorted(set(domain_of.values()))
@@ -70,7 +72,8 @@ def load_imported_labels(project_id: int, *, manifest_id: int | None = None) -> 
 def update_imported_stats(project_id: int, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return {"version", "mix", "agreement"}. It is `stored` if the labels are the same: reading them takes seconds for
     a million ratings, and they change only by imports, withdrawals and the like."""
-    version = [list(row) for row in rawsql.fetch_rows(_VERSION, {"project": project_id, "manifest": None})]
+    wanted: dict[str, Any] = {"project": project_id, "manifest": None, "only": None, "without": []}
+    version = [list(row) for row in rawsql.fetch_rows(_VERSION, wanted)]
     if stored.get("version") == version:
         return dict(stored)
     labels = load_imported_labels(project_id)

@@ -1,7 +1,8 @@
 -- The ratings that people gave outside of the platform, in imported files: how many options of each problem have which
 -- numbers of ratings -1, 0 and +1.
 --
--- Parameters: project; manifest, to read only the submissions in its rows, or null for all
+-- Parameters: project; manifest, to read only the submissions in its rows, or null for all; only, the raters to read,
+-- or null for all; without, raters to leave out
 --
 -- The file is three statements that share their first section: see imported_labels.py.
 
@@ -14,7 +15,8 @@ WITH work AS (
   JOIN labeling_rater r ON r.id = a.rater_id AND r.kind <> 'machine'
   JOIN labeling_trace t ON t.id = a.trace_id AND t.withdrawn_at IS NULL
   WHERE a.project_id = %(project)s AND a.origin = 'imported' AND a.purpose = 'work' AND a.state = 'submitted'
-    AND NOT a.is_assisted AND a.set_aside_id IS NULL AND (%(manifest)s::bigint IS NULL OR a.id IN (
+    AND NOT a.is_assisted AND a.set_aside_id IS NULL AND NOT a.rater_id = ANY (%(without)s::bigint[])
+    AND (%(only)s::bigint[] IS NULL OR a.rater_id = ANY (%(only)s::bigint[])) AND (%(manifest)s::bigint IS NULL OR a.id IN (
       SELECT u.assignment_id FROM labeling_manifestrow m JOIN labeling_submission u ON u.id = m.submission_id
       WHERE m.manifest_id = %(manifest)s))
   ORDER BY a.trace_id, a.rater_id, a.id),

@@ -56,8 +56,7 @@ def _process(ids: Sequence[int], now: dt.datetime) -> int:
         for trace_id in sorted({row.trace_id for row in rows if row.purpose == AssignmentPurpose.WORK}):
             tallies.tally_trace(trace_id=trace_id, now=now)
         n_submitted = Counter(row.rater_id for row in rows if row.submitted_revision == 1)
-        for rater_id in sorted(n_submitted):
-            raters.count_toward_pause(rater_id=rater_id, n_submitted=n_submitted[rater_id], now=now)
+        raters.count_toward_pause(n_submitted=n_submitted, now=now)
         for row in rows:
             _score(row, now)
         Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(due_at=None)

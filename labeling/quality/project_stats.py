@@ -20,7 +20,8 @@
     position     list of {"step", "n", "agree", "low", "high", "interval_reason", "n_problems", "both", "one"} over
                  rateable steps from 0, for pairs of submissions that both judged the step: agreement with its interval,
                  and how often both or only one call the step wrong
-    raters       {rater id: {"readings": submissions, "active_ms" on work, "paid_ms" on everything, "steps",
+    raters       {rater id: {"readings": submissions, "active_ms" on work, "paid_ms" on everything,
+                 "set_aside_ms" on work that was set aside, part of "active_ms", "steps",
                  "gold": {"n", "right", "missed", "blamed", "gave_up", "low", "high"},
                  "consensus": {"n", "right", "missed", "blamed"}, "others": {"pairs", "same"},
                  "flags": [raised kinds of `signals.SIGNAL_KINDS`], "signs": {kind: SIGNAL},
@@ -47,7 +48,7 @@ An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap"
 import datetime as dt
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -56,6 +57,7 @@ import structlog
 from django.db import DatabaseError
 from django.db.models import Count, Max, Q, QuerySet
 
+import rawsql
 from jobs import wakeups
 from labeling.models import DailyProjectStats, Gold, GoldAnswer, Project, ProjectStats, ReportCount, Trace
 from labeling.models.gold import GoldUse
@@ -77,18 +79,37 @@ from stats.estimates import Reason
 
 logger = structlog.get_logger(__name__)
 
-# Statistics are recomputed after 5 seconds at the earliest, and after five times the duration of the computation.
-MIN_RECOMPUTE_INTERVAL = dt.timedelta(seconds=5)
+# Stale statistics are recomputed after five minutes. If someone has opened a page that shows them, or changed something
+# by hand, after five seconds. In any case after five times the duration of the computation.
+UNSEEN_INTERVAL = dt.timedelta(minutes=5)
+AWAITED_INTERVAL = dt.timedelta(seconds=5)
 _INTERVAL_FACTOR = 5
 LOST_AFTER = dt.timedelta(minutes=3)  # far longer than a computation with a million traces
+# A condition on `labeling_projectstats`: a computation is due, or its worker was killed.
+IS_DUE = f"""(began_at < %(now)s::timestamptz - interval '{LOST_AFTER.total_seconds()} seconds'
+  OR is_stale AND began_at IS NULL AND (computed_at IS NULL OR computed_at <= %(now)s::timestamptz - GREATEST(
+    CASE WHEN is_awaited THEN interval '{AWAITED_INTERVAL.total_seconds()} seconds'
+      ELSE interval '{UNSEEN_INTERVAL.total_seconds()} seconds' END,
+    interval '{_INTERVAL_FACTOR} milliseconds' * took_ms)))"""
+_FIND_DUE = f"SELECT project_id FROM labeling_projectstats WHERE {IS_DUE} ORDER BY 1"  # noqa: S608  our own constants
 MAX_PAIRS = 100
 MONTH = dt.timedelta(days=30)
 COMPLETE_AFTER = dt.timedelta(hours=1)
 
 
 def load_project_stats(*, project_id: int) -> ProjectStats | None:
-    """Return the stored statistics, or None if they were never computed."""
-    return ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
+    """Return the stored statistics for someone who looks at them, or None if they were never computed. Stale ones are
+    computed soon."""
+    stats = ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
+    if stats is not None and stats.is_stale and not stats.is_awaited:
+        await_stats(project_ids=[project_id])
+    return stats
+
+
+def await_stats(*, project_ids: Sequence[int]) -> None:
+    """Compute these statistics soon if they are stale: someone looks at them."""
+    if ProjectStats.objects.filter(pk__in=project_ids, is_stale=True, is_awaited=False).update(is_awaited=True):
+        wakeups.request_task(settlements.REFRESH_TASK)
 
 
 def choose_headline(content: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -105,29 +126,30 @@ def list_daily_stats(*, project_id: int, days: int = 365) -> QuerySet[DailyProje
     return DailyProjectStats.objects.filter(pk__in=newest.values("pk")).order_by("day")
 
 
-def mark_stats_stale(*, project_id: int, now: dt.datetime) -> None:
-    ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": True})
-    wakeups.request_task(settlements.REFRESH_TASK)
-
-
-def mark_existing_stats_stale(*, project_id: int, now: dt.datetime) -> None:
-    """Mark statistics as stale after an import or withdrawal, if the project has any."""
-    if ProjectStats.objects.filter(pk=project_id).update(is_stale=True):
+def mark_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: bool = True) -> None:
+    """Mark statistics as stale. `is_awaited`: after an act of a person, who will look at its effect."""
+    if not mark_existing_stats_stale(project_id=project_id, now=now, is_awaited=is_awaited):
+        ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": True})
         wakeups.request_task(settlements.REFRESH_TASK)
 
 
+def mark_existing_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: bool = True) -> bool:
+    """Mark statistics as stale, if the project has any. Return whether it has.
+
+    Locks the row even if they are stale already: a computation must not begin before the change is committed."""
+    changed = {"is_stale": True, "is_awaited": True} if is_awaited else {"is_stale": True}
+    if not ProjectStats.objects.filter(pk=project_id).update(**changed):
+        return False
+    wakeups.request_task(settlements.REFRESH_TASK)
+    return True
+
+
 def find_stale_projects(*, now: dt.datetime) -> list[int]:
-    """Return projects with stale statistics whose minimum interval is over, or whose worker was killed."""
-    rows = ProjectStats.objects.filter(_is_due(now)).values_list("project_id", "computed_at", "took_ms")
-    return [
-        pk
-        for pk, computed_at, took_ms in rows
-        if computed_at is None
-        or now - computed_at >= max(MIN_RECOMPUTE_INTERVAL, _INTERVAL_FACTOR * dt.timedelta(milliseconds=took_ms))
-    ]
+    """Return projects with stale statistics whose interval is over, or whose worker was killed."""
+    return [project_id for (project_id,) in rawsql.fetch_rows(_FIND_DUE, {"now": now})]
 
 
-def _is_due(now: dt.datetime) -> Q:
+def _is_claimable(now: dt.datetime) -> Q:
     lost = Q(began_at__lt=now - LOST_AFTER)
     return lost | Q(is_stale=True, began_at=None)
 
@@ -137,7 +159,8 @@ def claim_computation(*, project_id: int, now: dt.datetime) -> bool:
 
     Submissions from now on make the statistics stale again.
     """
-    return bool(ProjectStats.objects.filter(_is_due(now), pk=project_id).update(is_stale=False, began_at=now))
+    claimed = ProjectStats.objects.filter(_is_claimable(now), pk=project_id)
+    return bool(claimed.update(is_stale=False, is_awaited=False, began_at=now))
 
 
 def refresh_project_stats(*, project_id: int, now: dt.datetime) -> None:
@@ -159,7 +182,7 @@ def refresh_project_stats(*, project_id: int, now: dt.datetime) -> None:
 
 def compute_project_stats(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Compute and store all statistics of a project, unless newer ones are stored."""
-    ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": False})
+    ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": False, "is_awaited": False})
     began = time.perf_counter()
     workdays.update_workdays(project_id=project_id, now=now)
     advance_trace_count(project_id=project_id, now=now)
@@ -209,12 +232,16 @@ def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
 def compute_headline_by_raters(
     *, project_id: int, only: Collection[int] = (), without: Collection[int] = ()
 ) -> dict[str, Any]:
-    """Compute the headline agreement of some raters, on the traces that compare no others. Nothing is stored."""
+    """Compute the headline agreement of some raters, on the traces that compare no others, and under "imported" that
+    of their imported labels. Nothing is stored."""
     arrays, audit_slice = tallies.load_tally_arrays(project_id=project_id), tallies.find_audit_slice(project_id)
     headline = arrays if audit_slice is None else arrays.only(audit_slice)
     return {
         **_build_headline(headline.by_raters(only=only, without=without)),
         "is_audit_slice": audit_slice is not None,
+        "imported": imported_labels.build_imported_stats(
+            imported_labels.load_imported_labels(project_id, only=only, without=without)
+        ),
     }
 
 
@@ -271,8 +298,9 @@ def _build_raters(project_id: int, pairs: SubmissionPairs) -> dict[str, dict[str
         row |= {"readings": totals.readings, "steps": totals.steps, "active_ms": 0, "paid_ms": 0}
         if totals.compared:
             row["consensus"] = _consensus_row(totals)
+    set_aside = workdays.sum_time_set_aside(project_id)
     for rater, (active, paid) in workdays.sum_time_by_rater(project_id).items():
-        by_rater[str(rater)] |= {"active_ms": active, "paid_ms": paid}
+        by_rater[str(rater)] |= {"active_ms": active, "paid_ms": paid, "set_aside_ms": set_aside.get(rater, 0)}
     for rater, gold in _gold_by_rater(project_id).items():
         by_rater[str(rater)]["gold"] = gold
     for rater, others in _agreement_with_others(pairs).items():
@@ -293,7 +321,7 @@ def _consensus_row(totals: ReportCount) -> dict[str, int]:
 
 
 def _gold_by_rater(project_id: int) -> dict[int, dict[str, Any]]:
-    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN)
+    answers = GoldAnswer.objects.counted().filter(project_id=project_id, use=GoldUse.HIDDEN)
     by_rater: dict[int, Counter[str]] = defaultdict(Counter)
     for rater, verdict, n in answers.values_list("rater_id", "verdict").annotate(Count("pk")):
         by_rater[rater][verdict] = n
@@ -329,8 +357,8 @@ def _count_resolved(project_id: int) -> dict[str, int]:
 def _build_gold_monitor(project_id: int, now: dt.datetime) -> dict[str, Any]:
     """Return the gold threshold, or why there is none, and the expected number of false pauses per month."""
     bar = Project.objects.get(pk=project_id).gold_bar
-    answers = GoldAnswer.objects.filter(project_id=project_id, use=GoldUse.HIDDEN, answered_at__gte=now - MONTH)
-    counts = answers.aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
+    answers = GoldAnswer.objects.counted().filter(project_id=project_id, use=GoldUse.HIDDEN)
+    counts = answers.filter(answered_at__gte=now - MONTH).aggregate(n=Count("pk"), raters=Count("rater", distinct=True))
     per_rater = round(counts["n"] / counts["raters"]) if counts["raters"] else 0
     false_pauses = None
     if bar and per_rater:

@@ -4,7 +4,7 @@ Runs with the project's statistics, soon after submissions, never in a submit. T
 `stats.rater_protection`: hidden gold, agreement with others on the same traces, identical results in a row, and
 impossible speed, with a joint bound on the share of ordinary raters who are paused. The pause takes effect a random
 number of traces later, so that its timing does not reveal which trace was gold. A lead resumes a paused rater; only
-later work counts then.
+later work counts then. Labels that were set aside are no evidence, about their rater or about others.
 """
 
 import datetime as dt
@@ -178,14 +178,14 @@ def _observe(project: Project, timed: Mapping[int, SubmissionRow]) -> tuple[Obse
 
 
 def _load_work(project: Project) -> list[_CountedReport]:
-    latest = FirstErrorReport.objects.filter(project=project).order_by("-assignment_id")
+    latest = FirstErrorReport.objects.filter(project=project, assignment__set_aside=None).order_by("-assignment_id")
     columns = ("assignment_id", "revision", "trace_id", "rater_id", "first_error", "n_passed", "is_censored")
     rows = latest.values_list("assignment__submitted_at", *columns)[:MAX_REPORTS]
     return [_CountedReport(RevisionReport(*row), at) for at, *row in rows]
 
 
 def _load_gold(project: Project) -> tuple[list[_CountedReport], dict[int, list[int | None]]]:
-    answers = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN, assignment__is_assisted=False)
+    answers = GoldAnswer.objects.counted().filter(project=project, use=GoldUse.HIDDEN, assignment__is_assisted=False)
     latest = answers.exclude(verdict=GoldVerdict.GAVE_UP).order_by("-answered_at", "-pk")
     gold = ("gold__accepted_first_errors", "gold__trace_id")
     rows = latest.values_list("answered_at", *gold, "assignment_id", "rater_id", "first_error")[:MAX_REPORTS]

@@ -253,7 +253,7 @@ class _LabeledGold(NamedTuple):
 
 def _load_gold(project: Project) -> tuple[dict[int, _LabeledGold], list[RevisionReport]]:
     """Load hidden gold by trace, and its answers: at most as many as a work trace would have."""
-    answers = GoldAnswer.objects.filter(project=project, use=GoldUse.HIDDEN, assignment__set_aside=None)
+    answers = GoldAnswer.objects.counted().filter(project=project, use=GoldUse.HIDDEN)
     answers = answers.exclude(verdict=GoldVerdict.GAVE_UP)
     latest = list(answers.select_related("gold").order_by("-answered_at", "-pk")[:MAX_GOLD_ANSWERS])
     by_gold: dict[Gold, list[RevisionReport]] = defaultdict(list)

@@ -100,7 +100,7 @@ def resolve_due_traces(*, now: dt.datetime, limit: int = 1000) -> int:
     n_resolved = 0
     for project_id, traces in find_due_traces(now=now, limit=limit):
         n_resolved += resolve_or_retry(project_id=project_id, trace_ids=traces, now=now)
-        project_stats.mark_stats_stale(project_id=project_id, now=now)
+        project_stats.mark_stats_stale(project_id=project_id, now=now, is_awaited=False)
     return n_resolved
 
 
@@ -420,7 +420,7 @@ def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
 
 
 def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, WeighedVotes]], now: dt.datetime) -> None:
-    ratings = _load_ratings([report for review, _ in settled for report in review.submissions])
+    ratings = load_ratings([report for review, _ in settled for report in review.submissions])
     drafts = [
         RevisionDraft(
             trace_id=review.row.trace_id,
@@ -429,7 +429,7 @@ def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, Weig
             source=ConsensusSource.RATERS,
             confidence=weighed.share,
             n_votes=weighed.n_votes,
-            labels=_derive_labels(project, review.submissions, ratings, weighed.first_error, review.posterior),
+            labels=derive_labels(project, review.submissions, ratings, weighed.first_error, review.posterior),
             posterior=review.posterior,
             assisted=review.assisted,
         )
@@ -440,7 +440,7 @@ def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, Weig
         review.row.consensus_revision = revisions[review.row.trace_id]
 
 
-def _derive_labels(
+def derive_labels(
     project: Project,
     submissions: Sequence[RevisionReport],
     ratings: Mapping[int, Sequence[OptionRating]],
@@ -458,9 +458,19 @@ def _derive_labels(
 def derive_decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
     """Return the raters' labels that agree with a person's decision, with confidence 1, and the decided first error."""
     submissions = load_voting_submissions(row.trace_id)
+    return agree_with_decision(row.project, submissions, load_ratings(submissions), first_error)
+
+
+def agree_with_decision(
+    project: Project,
+    submissions: Sequence[RevisionReport],
+    ratings: Mapping[int, Sequence[OptionRating]],
+    first_error: int | None,
+) -> list[StepLabel]:
+    """Return the labels of these submissions that agree with a decision, and the decided first error."""
     labels = [
         label._replace(confidence=1.0) if not label.option else label
-        for label in _derive_labels(row.project, submissions, _load_ratings(submissions), first_error)
+        for label in derive_labels(project, submissions, ratings, first_error)
         if label.option or not _contradicts(label, first_error)
     ]
     if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
@@ -475,7 +485,7 @@ def _contradicts(label: StepLabel, first_error: int | None) -> bool:
     return label.step == first_error and not is_negative
 
 
-def _load_ratings(submissions: Sequence[RevisionReport]) -> dict[int, list[OptionRating]]:
+def load_ratings(submissions: Sequence[RevisionReport]) -> dict[int, list[OptionRating]]:
     """Return the ratings of each assignment."""
     reports = {report.assignment_id: report for report in submissions}
     rows = Judgment.objects.filter(

@@ -243,7 +243,7 @@ LEFT JOIN labeling_consensus c ON c.trace_id = base.trace_id AND c.revision = ba
 WHERE {which} AND base.reason <> '' GROUP BY 1, 2""",
 )
 # A report is compared with a person's decision, or with the votes of the other raters: its own vote would make it look
-# better, and votes that are set aside do not count. If the others are tied, the report is not compared.
+# better, and reports that are set aside count nowhere. If the others are tied, the report is not compared.
 _REPORT_COUNTS = _TotalsTable(
     name="labeling_reportcount",
     keys=("rater_id",),
@@ -255,6 +255,7 @@ SELECT base.rater_id, COUNT(*) AS readings,
   COUNT(CASE WHEN o.first_error IS NOT NULL AND (base.first_error IS NULL OR base.first_error > o.first_error)
     THEN 1 END) AS missed
 FROM labeling_firsterrorreport base
+JOIN labeling_assignment own ON own.id = base.assignment_id AND own.set_aside_id IS NULL
 LEFT JOIN labeling_settlement s ON s.trace_id = base.trace_id AND s.state IN ('settled', 'decided')
 LEFT JOIN labeling_consensus c ON c.trace_id = base.trace_id AND c.revision = s.consensus_revision
 LEFT JOIN LATERAL (

@@ -1,7 +1,8 @@
 """Signals that a rater's work deserves a review. They inform leads, and never pause anyone.
 
-Computed from the latest submissions of a project. Each signal has a value, an interval and the usual value; a flag is a
-raised signal. Holding a key down rates only one step, so fast steps are deliberate.
+Computed from the latest submissions of a project, without those that were set aside. Each signal has a value, an
+interval and the usual value; a flag is a raised signal. Holding a key down rates only one step, so fast steps are
+deliberate.
 """
 
 import itertools
@@ -33,20 +34,23 @@ class SignalDescription(NamedTuple):
     n: int
     usual: float | None
     is_raised: bool
-    false_alarms: float  # share of annotators exactly at the mark for whom the signal is raised
+    n_false: int  # of `N_SIMULATED` honest annotators, how many the signal is raised for
 
 
 # The name and description of each signal.
 SIGNAL_KINDS: dict[str, tuple[Promise, Promise]] = {
     "fast": (
         _("many fast steps"),
-        _("Share of steps rated in less than 0.4 seconds. Good: none. Flagged above one in five."),
+        _(
+            "Share of steps rated in less than 0.4 seconds, in traces read at more than ten words per second. Good:"
+            " none. Flagged above one in five."
+        ),
     ),
     "unread": (
         _("faster than reading"),
         _(
-            "Share of steps rated in less than 1.5 seconds, or at more than ten words per second. Good: few. Flagged"
-            " above one in two."
+            "Share of steps rated in less than 1.5 seconds, or at more than ten words per second, in traces read at"
+            " more than ten words per second. Good: few. Flagged above one in two."
         ),
     ),
     "quick": (
@@ -79,15 +83,25 @@ SIGNAL_KINDS: dict[str, tuple[Promise, Promise]] = {
         ),
     ),
 }
-# By construction: half of what a 95 % interval leaves out, the probability of a run, and the probability for the
-# median.
-FALSE_ALARMS = {"alike": rater_signals.RARE_RUN, "quick": 0.01}
-_OF_INTERVAL = 0.025
+# For how many of so many simulated honest annotators each flag is raised: `bench.flags`.
+N_SIMULATED = 1100
+FALSE_FLAGS = {
+    "fast": 0,
+    "unread": 0,
+    "quick": 1,
+    "alike": 11,
+    "neutral": 1,
+    "no_errors": 1,
+    "falling": 8,
+    "missed_errors": 0,
+    "false_alarms": 9,
+    "below_gold_threshold": 1,
+}
 MAX_REPORTS = 2000  # latest ones of a project
 MAX_SUBMISSIONS = 10_000  # about a twentieth is hidden gold, so fewer are not enough for the later hours of sessions
 SESSION_GAP_SECONDS = 30 * 60
 HOUR_SECONDS = 3600
-_UNREAD_MS, _UNREAD_WORD_MS = 1500, 100
+UNREAD_MS, UNREAD_WORD_MS = 1500, 100
 _MIN_STEPS, _MIN_SUBMISSIONS, _MIN_TRACES, _MIN_GOLD = 30, 20, 10, 10
 _MIN_RATERS = 3
 
@@ -104,11 +118,15 @@ class SubmissionRow(NamedTuple):
     neutral: int
     ms: int | None
     words: int | None
-    is_set_aside: bool = False
 
     @property
     def is_timed(self) -> bool:
         return bool(self.ms and self.words)
+
+    @property
+    def is_skimmed(self) -> bool:
+        """Whether the whole trace was faster than reading. Some people read all of it first and then rate fast."""
+        return self.is_timed and (self.ms or 0) < UNREAD_WORD_MS * (self.words or 0)
 
     @property
     def is_impossible(self) -> bool:
@@ -127,19 +145,24 @@ def compute_signals(
 ) -> dict[int, dict[str, RaterSignal]]:
     """Return the signals of each rater by kind, if there are enough data for them."""
     rows = load_submission_rows(project_id=project_id) if submissions is None else submissions
+    return assess_submissions(rows, rawsql.fetch_rows(_GOLD, {"project": project_id}))
+
+
+def assess_submissions(
+    rows: Iterable[SubmissionRow], answers: Iterable[Sequence[Any]]
+) -> dict[int, dict[str, RaterSignal]]:
+    """Compute the signals from submissions, and from the times of all submissions with the verdicts on hidden gold."""
     by_rater = _group_by_rater(rows)
-    counted = _group_by_rater(row for row in rows if not row.is_set_aside)  # what others are compared with
-    declines = _decline_signals(rawsql.fetch_rows(_GOLD, {"project": project_id}))
-    counts = sum((work.counts for work in counted.values()), Counter[str]())
-    ends = Counter(end for work in counted.values() for end in work.ends)
+    declines = _decline_signals(answers)
+    counts = sum((work.counts for work in by_rater.values()), Counter[str]())
+    ends = Counter(end for work in by_rater.values() for end in work.ends)
     signals = {}
     for rater, own in by_rater.items():
-        mine = counted.get(rater, _RaterWork())
-        others = counts - mine.counts
-        times = np.array([time for other, work in counted.items() if other != rater for time in work.times])
+        others = counts - own.counts
+        times = np.array([time for other, work in by_rater.items() if other != rater for time in work.times])
         by_kind = _speed_signals(own) | {"falling": declines.get(rater)}
         if others["submissions"]:
-            by_kind |= _comparison_signals(own, others, times, ends - Counter(mine.ends))
+            by_kind |= _comparison_signals(own, others, times, ends - Counter(own.ends))
         signals[rater] = {kind: signal for kind, signal in by_kind.items() if signal is not None}
     return {rater: _lower_common(by_kind, signals) for rater, by_kind in signals.items()}
 
@@ -164,7 +187,7 @@ def describe_signals(rater_stats: Mapping[str, Any]) -> list[SignalDescription]:
     """Describe the stored signals of one rater, raised ones first."""
     stored = rater_stats.get("signs", {})
     descriptions = [
-        SignalDescription(kind, str(name), str(what), **stored[kind], false_alarms=FALSE_ALARMS.get(kind, _OF_INTERVAL))
+        SignalDescription(kind, str(name), str(what), **stored[kind], n_false=FALSE_FLAGS[kind])
         for kind, (name, what) in SIGNAL_KINDS.items()
         if kind in stored
     ]
@@ -183,13 +206,14 @@ class _RaterWork:
 def _group_by_rater(rows: Iterable[SubmissionRow]) -> dict[int, _RaterWork]:
     """Group the rows, one per submission, by rater."""
     by_rater: dict[int, _RaterWork] = defaultdict(_RaterWork)
-    for _assignment, rater, first_error, steps, fast, unread, neutral, ms, words, _set_aside in rows:
-        work = by_rater[rater]
-        work.counts += Counter(steps=steps, fast=fast, unread=unread, neutral=neutral)
-        work.counts += Counter(submissions=1, errors=int(first_error is not None))
-        work.ends.append(first_error)
-        if ms and words:
-            work.times.append(math.log(ms / words))
+    for row in rows:
+        work = by_rater[row.rater_id]
+        fast, unread = (row.fast, row.unread) if row.is_skimmed else (0, 0)
+        work.counts += Counter(steps=row.steps, fast=fast, unread=unread, neutral=row.neutral)
+        work.counts += Counter(submissions=1, errors=int(row.first_error is not None))
+        work.ends.append(row.first_error)
+        if row.ms and row.words:
+            work.times.append(math.log(row.ms / row.words))
     return by_rater
 
 
@@ -226,7 +250,8 @@ def _share(part: int, n: int) -> float:
 
 
 def _decline_signals(rows: Iterable[Sequence[Any]]) -> dict[int, RaterSignal | None]:
-    """Compute signals from rows (rater, seconds since 1970, verdict on hidden gold or None), ordered by both."""
+    """Compute signals from rows (rater, seconds since 1970, verdict on hidden gold or None), ordered by the first
+    two."""
     parts: dict[int, list[list[int]]] = defaultdict(lambda: [[0, 0], [0, 0]])
     rater_before, began, last = None, 0.0, 0.0
     for rater, at, verdict in rows:
@@ -245,26 +270,25 @@ def _decline_signals(rows: Iterable[Sequence[Any]]) -> dict[int, RaterSignal | N
 
 _STEPS = f"""
 WITH latest AS (
-  SELECT r.assignment_id, r.rater_id, r.revision, r.first_error, a.set_aside_id IS NOT NULL AS is_set_aside
+  SELECT r.assignment_id, r.rater_id, r.revision, r.first_error
   FROM labeling_firsterrorreport r JOIN labeling_assignment a ON a.id = r.assignment_id
-  WHERE r.project_id = %(project)s ORDER BY r.assignment_id DESC LIMIT {MAX_REPORTS}),
+  WHERE r.project_id = %(project)s AND a.set_aside_id IS NULL ORDER BY r.assignment_id DESC LIMIT {MAX_REPORTS}),
 step AS (
-  SELECT x.assignment_id, x.rater_id, x.first_error, x.is_set_aside, u.active_ms, j.rating,
+  SELECT x.assignment_id, x.rater_id, x.first_error, u.active_ms, j.rating,
     LENGTH(o.text) - LENGTH(REPLACE(o.text, ' ', '')) + 1 AS words
   FROM latest x
   JOIN labeling_stepreview u ON u.assignment_id = x.assignment_id AND u.revision = x.revision
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
   JOIN labeling_option o ON o.id = j.option_id AND o.position = 0)
 SELECT assignment_id, rater_id, first_error, COUNT(*), COUNT(CASE WHEN active_ms < {rater_signals.FAST_MS} THEN 1 END),
-  COUNT(CASE WHEN active_ms < {_UNREAD_MS} OR active_ms < {_UNREAD_WORD_MS} * words THEN 1 END),
-  COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words),
-  is_set_aside
-FROM step GROUP BY assignment_id, rater_id, first_error, is_set_aside ORDER BY assignment_id"""  # noqa: S608  our own numbers
+  COUNT(CASE WHEN active_ms < {UNREAD_MS} OR active_ms < {UNREAD_WORD_MS} * words THEN 1 END),
+  COUNT(CASE WHEN rating = 0 THEN 1 END), SUM(active_ms), SUM(words)
+FROM step GROUP BY assignment_id, rater_id, first_error ORDER BY assignment_id"""  # noqa: S608  our own numbers
 
 _GOLD = f"""
 WITH latest AS (
   SELECT a.id, a.rater_id, a.submitted_at FROM labeling_assignment a
-  WHERE a.project_id = %(project)s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL
+  WHERE a.project_id = %(project)s AND a.state = 'submitted' AND a.submitted_at IS NOT NULL AND a.set_aside_id IS NULL
   ORDER BY a.submitted_at DESC LIMIT {MAX_SUBMISSIONS})
 SELECT x.rater_id, EXTRACT(EPOCH FROM x.submitted_at)::double precision, g.verdict FROM latest x
 LEFT JOIN labeling_goldanswer g ON g.assignment_id = x.id AND g.use = 'hidden'

@@ -51,6 +51,14 @@ def sum_time_by_day(project_id: int) -> list[dict[str, Any]]:
     ]
 
 
+def sum_time_set_aside(project_id: int) -> dict[int, int]:
+    """Return the active milliseconds of each rater's work that was set aside. It stays in their work days and pay."""
+    rows = Submission.objects.filter(
+        assignment__project=project_id, assignment__set_aside__isnull=False, assignment__purpose=AssignmentPurpose.WORK
+    )
+    return dict(rows.order_by().values_list("assignment__rater_id").annotate(Sum("total_ms")))
+
+
 def load_work_since(
     project_id: int, day: dt.date, *, rater_id: int | None = None
 ) -> dict[int, dict[dt.date, tuple[int, int]]]:

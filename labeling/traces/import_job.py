@@ -24,6 +24,7 @@ from jobs.models import Job
 from jobs.runner import Chunk, JobProgress
 from labeling.models import Project, Source
 from labeling.models.gold import GoldUse
+from labeling.projects import lifecycle, rating_rules
 from labeling.quality.gold import arrange_hidden_gold
 from labeling.quality.project_stats import mark_existing_stats_stale, mark_stats_stale
 from labeling.traces import file_process, load, locations, record_spool, scan, undo
@@ -272,8 +273,18 @@ def _scan_file(
 def _write_chunk(
     state: LoadState, part: list[TraceRecord | BadLine], done: int, total: int, now: dt.datetime
 ) -> JobProgress:
+    _choose_rating_rules(state, now)
     load_chunk(state=state, records=part, now=now)
     return _make_progress(state, done, total)
+
+
+def _choose_rating_rules(state: LoadState, now: dt.datetime) -> None:
+    """Give a project without rating rules those for the kind of task that most traces of the file have."""
+    project, found = state.project, state.report.tasks
+    if project.rating_rules or not found:
+        return
+    rules = rating_rules.copy_template(max(found, key=lambda task: found[task]))
+    lifecycle.set_first_rating_rules(project=project, rules=rules, by=state.by, now=now)
 
 
 def _make_progress(state: LoadState, done: int, total: int) -> JobProgress:

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from formats import catalog, input_files, privacy, raw_values
+from formats import catalog, input_files, privacy, raw_values, tasks
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, SubmissionRecord, TraceRecord
 from jobs.failures import JobFailed
@@ -27,6 +27,7 @@ PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
 BAD_LINES_KEPT = 1000
 METADATA_NAMES_KEPT = 50
+TASK_RECORDS = 200  # records of which the kind of task is counted
 BAD_LINES_HEADER = ("line", "column", "reason")
 _PATH_ENDS = ("solution", "found_error")
 # Kinds of ratings that require the name of their rater or machine.
@@ -92,6 +93,7 @@ class ImportReport(Struct):
     labels_by: dict[str, int] = {}
     segmenters: dict[str, int] = {}
     metadata: dict[str, int] = {}  # records by field that was kept as metadata, the first fields only
+    tasks: dict[str, int] = {}  # kinds of tasks of the first records
     private: dict[str, int] = {}
     masked: int = 0
 
@@ -117,6 +119,8 @@ class ImportReport(Struct):
     def count_record(self, record: TraceRecord) -> None:
         self.records += 1
         _add_counts(self.kinds, [record.kind])
+        if self.records <= TASK_RECORDS:
+            _add_counts(self.tasks, [tasks.guess_task(record)])
         _add_counts(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _add_counts(self.segmenters, [record.provenance.segmenter])

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models import ApiToken, Session, User
 from events.models import Event, EventOrigin
 from people.models import Role
+from tests import factories
 from tests.accounts.test_factors import current_code
 from tests.people.personas import LoggedInPersonas
 
@@ -27,8 +28,10 @@ GUARDED = {
     "dashboard:change_member_role",
     "dashboard:create_invitation",
     "dashboard:create_reset_link",
+    "dashboard:create_webhook",
     "dashboard:deliver_snapshot",
     "dashboard:download_audit",
+    "dashboard:download_bad_lines",
     "dashboard:download_security_log",
     "dashboard:download_snapshot_file",
     "dashboard:erase_member",
@@ -96,6 +99,7 @@ def test_guarded_views_ask_after_an_old_login(stale: LoggedInPersonas) -> None:
         "sso_connect": {},
         "sso_disconnect": {},
         "dashboard:create_invitation": {"slug": slug},
+        "dashboard:create_webhook": {"slug": slug},
         "dashboard:deliver_snapshot": {"slug": slug, "name": "any"},
         **dict.fromkeys(
             [f"dashboard:{name}" for name in ("change_member_role", "create_reset_link", "erase_member")], of_member
@@ -107,6 +111,7 @@ def test_guarded_views_ask_after_an_old_login(stale: LoggedInPersonas) -> None:
     gets: dict[str, Any] = {
         "annotate:download_your_data": {},
         "dashboard:download_audit": {"slug": slug},
+        "dashboard:download_bad_lines": {"slug": slug, "job": 1},
         "dashboard:download_security_log": {},
         "dashboard:download_snapshot_file": {"slug": slug, "name": "any", "file": "train.jsonl"},
         "mfa_remove_webauthn": {"pk": 1},
@@ -118,6 +123,26 @@ def test_guarded_views_ask_after_an_old_login(stale: LoggedInPersonas) -> None:
     cast.annotator.refresh_from_db()
     assert not ApiToken.objects.exists()
     assert cast.membership(cast.annotator).role == Role.ANNOTATOR
+
+
+@pytest.mark.parametrize("page", ["annotators", "pay"])
+def test_table_is_downloaded_after_a_confirmation(page: str, stale: LoggedInPersonas) -> None:
+    address = reverse(f"dashboard:{page}", kwargs={"slug": stale.cast.project.slug})
+    client = stale.client("owner")
+    assert client.get(address).status_code == 200
+    assert asks(client.get(address, {"csv": page}))
+    assert not Event.objects.filter(what="download.made").exists()
+    client.post(CONFIRM, {"password": PASSWORD})
+    assert client.get(address, {"csv": page})["Content-Type"].startswith("text/csv")
+
+
+def test_selected_traces_are_downloaded_after_a_confirmation(stale: LoggedInPersonas) -> None:
+    trace = factories.make_trace(stale.cast.project)
+    address = reverse("dashboard:change_traces", kwargs={"slug": stale.cast.project.slug})
+    client = stale.client("owner")
+    assert asks(client.post(address, {"action": "export", "trace": trace.pk}))
+    file = client.post(CONFIRM, {"password": PASSWORD, "next": address})
+    assert file["Content-Type"].startswith("text/csv")
 
 
 def test_change_is_made_after_the_confirmation(stale: LoggedInPersonas) -> None:

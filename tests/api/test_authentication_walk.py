@@ -30,6 +30,7 @@ READ = {
     "get bad_lines",
     "get traces",
     "get agreement",
+    "get consensus",
     "get judges",
     "get judge_runs",
     "get judge_run",
@@ -65,11 +66,12 @@ def ask(program: Client, cast: Personas, operation: Operation) -> int:
     return int(response.status_code)
 
 
+@pytest.mark.fault
 def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 33
+    assert len(every) == 34
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -114,6 +116,7 @@ SCOPES = {
     "get projects": "read",
     "get project": "read",
     "get agreement": "read",
+    "get consensus": "read",
     "get groups": "read",
     "put groups": "steer",
     "delete group": "steer",
@@ -147,6 +150,7 @@ SCOPES = {
 }
 
 
+@pytest.mark.fault
 def test_every_operation_by_scope(personas: LoggedInPersonas) -> None:
     """An owner and operator is refused by every operation for which the token has only another scope."""
     cast = personas.cast

@@ -1,13 +1,17 @@
 """Every refusal below /api/ is a problem document, whichever code refused the request."""
 
+import io
 import json
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from rest_framework.exceptions import ParseError
 
 from accounts import rate_limits
+from api.json_parser import StrictJSONParser
+from formats.strict_json import DEPTH_LIMIT
 from tests.api import api_clients
 from tests.people.personas import LoggedInPersonas
 
@@ -29,6 +33,9 @@ def test_unknown_addresses_and_methods(personas: LoggedInPersonas) -> None:
     check(client.get("/api/nothing"), 404)
     check(client.get("/api/projects/no such slug"), 404)
     check(Client().get("/api/projects/x/imports/999999999999999999999999999999"), 401)
+    project = personas.cast.project.slug
+    check(client.get(reverse("api:agreement", args=[project]), {"only": "a\0"}), 422)
+    check(client.delete(reverse("api:group", args=[project, "a\0"])), 404)
     refused = client.delete(reverse("api:project", args=[personas.cast.project.slug]))
     check(refused, 405)
     assert refused.headers["Allow"]
@@ -41,6 +48,16 @@ def test_bodies_that_are_too_large_or_of_another_type(personas: LoggedInPersonas
     check(client.post(address, b"x" * 40_000_000, content_type="application/json"), 413)
     check(client.post(address, b"<a/>", content_type="application/xml"), 415)
     check(client.post(address, b"{", content_type="application/json"), 400)
+
+
+@pytest.mark.parametrize("mark", ["[]", '{"a":}'])
+def test_limit_of_nesting_is_exact(mark: str) -> None:
+    def parse(depth: int) -> object:
+        return StrictJSONParser().parse(io.BytesIO(f"{mark[:-1] * depth}1{mark[-1] * depth}".encode()))
+
+    assert parse(DEPTH_LIMIT)
+    with pytest.raises(ParseError):
+        parse(DEPTH_LIMIT + 1)
 
 
 def test_too_many_requests(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management import call_command
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from jobs import runner
@@ -129,3 +130,17 @@ def honest(accuracy: float, dice: random.Random) -> Judge:
 
 def draw_honest(campaign: Campaign, n: int) -> Sequence[Judge]:
     return [honest(campaign.dice.uniform(0.65, 0.95), campaign.dice) for _ in range(n)]
+
+
+def hire_lead(campaign: Campaign) -> Client:
+    lead = factories.make_user()
+    Membership.objects.create(project=campaign.project, user=lead, role="lead", joined_at=timezone.now())
+    client = Client()
+    client.force_login(lead)
+    return client
+
+
+def set_labels_aside(lead: Client, person: Annotator) -> None:
+    address = reverse("dashboard:set_labels_aside", args=[person.campaign.project.slug, person.rater.pk])
+    sent = lead.post(address, {"scope": "all", "reason": "paused by the evidence", "confirmed": "1"})
+    assert sent.status_code == 302, sent.content

@@ -2,12 +2,26 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from bench import protection
 from events.models import Event
-from tests.campaign.annotators import Annotator, Campaign, all_positive, draw_honest, finds
+from labeling.quality import project_stats
+from tests.campaign.annotators import (
+    Annotator,
+    Campaign,
+    all_positive,
+    draw_honest,
+    finds,
+    hire_lead,
+    set_labels_aside,
+)
+from tests.labeling.quality import agreement_by_hand
+from tests.labeling.quality.test_project_stats_recomputed import assert_page_equals, read_long_table, read_page
 
 REFRESHED_EVERY = 5  # rounds
 
@@ -50,7 +64,8 @@ def test_honest_crowd_keeps_working() -> None:
 
 @pytest.mark.fault
 @pytest.mark.django_db
-def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
+def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path  # of the snapshots
     random.seed(19)  # shares of gold
     campaign = Campaign(tmp_path, traces=120, gold=20, seed=19)
     people = hire_crowd(campaign)
@@ -63,6 +78,20 @@ def test_spammer_is_paused_by_the_25th_submission(tmp_path: Path) -> None:
     assert event.by is None
     assert event.detail["evidence"]["is_overwhelming"]
     assert set(event.detail["evidence"]["signals"]) == {"gold", "agreement", "repeats", "speed"}
+    lead = hire_lead(campaign)
+    before = compare_page_with_recomputation(campaign, lead)
+    set_labels_aside(lead, people[0])
+    campaign.refresh()
+    assert compare_page_with_recomputation(campaign, lead) < before
+
+
+def compare_page_with_recomputation(campaign: Campaign, lead: Client) -> int:
+    """Compare the agreement page with a recomputation from the exported long table. Return the number of units."""
+    project_stats.compute_project_stats(project_id=campaign.project.pk, now=timezone.now())
+    rows = read_long_table(campaign.project)
+    by_hand = agreement_by_hand.compute(rows, agreement_by_hand.is_planned, first=2)
+    assert_page_equals(read_page(lead, campaign.project, ""), by_hand, least=50)
+    return int(by_hand["n"])
 
 
 @pytest.mark.fault

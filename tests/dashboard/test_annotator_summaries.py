@@ -2,8 +2,10 @@
 
 import pytest
 
+from bench import flags
 from dashboard import annotator_summaries
 from dashboard.annotator_summaries import QualitySignal, ShareOfCases
+from labeling.quality import signals
 from labeling.quality.signals import describe_signals
 
 NONE = ShareOfCases(None, None, None, 0)
@@ -17,10 +19,10 @@ def list_keys(
     gold: ShareOfCases = NONE,
     threshold: float | None = None,
 ) -> list[str]:
-    flags = annotator_summaries.list_flags(
+    raised = annotator_summaries.list_flags(
         signals=signals or [], missed=missed, blamed=blamed, gold=gold, threshold=threshold
     )
-    return [flag.key for flag in flags]
+    return [flag.key for flag in raised]
 
 
 def test_high_shares_raise_flags_with_their_interval_and_n() -> None:
@@ -47,13 +49,30 @@ def test_raised_signals_are_flags_with_their_values() -> None:
             "quick": {"value": -1.25, "low": -1.5, "high": -1.0, "n": 40, "usual": None, "is_raised": False},
         }
     }
-    signals = [QualitySignal(signal) for signal in describe_signals(figures)]
-    fast, alike, quick = signals
+    shown = [QualitySignal(signal) for signal in describe_signals(figures)]
+    fast, alike, quick = shown
     assert (alike.shown, alike.interval) == ("12", "")
     assert (quick.shown, quick.interval) == ("−1.2", "[−1.5, −1.0]")
-    assert list_keys(signals=signals) == ["fast", "alike"]
+    assert list_keys(signals=shown) == ["fast", "alike"]
     assert f"{fast.shown} {fast.interval}, n = 90" in fast.why
     assert "12, n = 40" in alike.why
+
+
+def test_every_flag_has_its_number_of_false_alarms() -> None:
+    shares = {"missed_errors", "false_alarms", "below_gold_threshold"}
+    assert signals.FALSE_FLAGS.keys() == signals.SIGNAL_KINDS.keys() | shares
+    bad, good = ShareOfCases(0.31, 0.22, 0.42, 58), ShareOfCases(0.1, 0.05, 0.2, 58)
+    raised = annotator_summaries.list_flags(signals=[], missed=bad, blamed=bad, gold=good, threshold=0.8)
+    assert {flag.key: flag.n_false for flag in raised} == {key: signals.FALSE_FLAGS[key] for key in shares}
+
+
+def test_few_honest_raters_of_a_simulated_campaign_are_flagged() -> None:
+    """The full measurement, `python -m bench.flags`, is where the numbers of false alarms come from."""
+    flagged = 0
+    for seed in range(4):
+        project, n_raters = flags.run_campaign(seed)
+        flagged += sum(map(bool, flags.list_raised_flags(project, n_raters, seed)))
+    assert flagged <= 2  # of 32
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def read_lines(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in read_file(snapshot, name).splitlines()]
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("name", ["genuine.jsonl", "phase1_train.reconstructed.jsonl"])
 def test_archive_exports_imported_files_unchanged(shared_data: Path, name: str) -> None:
     project = factories.make_project()

@@ -48,10 +48,14 @@ class Device:
 
     def __post_init__(self) -> None:
         self.context.add_init_script(path=SHOWN)
-        self.page = self.context.new_page()
-        self.open()
+        self._open_tab()
 
     # --- the page
+
+    def _open_tab(self) -> None:
+        self.page = self.context.new_page()
+        self.page.add_init_script(f"globalThis.deviceNumber = {self.number}")
+        self.open()
 
     def open(self) -> None:
         for _ in range(60):
@@ -66,8 +70,7 @@ class Device:
     def close(self) -> None:
         """End the page without a warning, as a crash does."""
         self.page.close(run_before_unload=False)
-        self.page = self.context.new_page()
-        self.open()
+        self._open_tab()
 
     def shown(self) -> Shown:
         return dict(self._evaluate("device.shown()"))
@@ -87,17 +90,19 @@ class Device:
         shown = self._evaluate("([key, text]) => device.answer(key, text)", [key, text])
         return dict(shown) if shown else None
 
-    def log_of(self, assignment: int) -> list[str]:
-        """Return the device's notices about a trace so far, and how the trace appeared."""
-        return [kind for kind, about in self._evaluate("device.log()") if about == assignment]
+    def log_of(self, assignment: int) -> list[tuple[str, int]]:
+        """Return what the tabs of this browser have told of a trace so far and how it appeared, with the device."""
+        return [(kind, device) for kind, about, device in self._evaluate("device.log()") if about == assignment]
 
     def told(self, assignment: int) -> list[str]:
         """Return the notices so far which say that something is not as confirmed."""
-        return [kind for kind in self.log_of(assignment) if kind in ("refused", "submitted")]
+        return [kind for kind, _ in self.log_of(assignment) if kind in ("refused", "submitted")]
 
     def count_appearances(self, each: Confirmed) -> int:
-        """Return how often the trace of an ending has appeared as it was, as a correction or not."""
-        return self.log_of(each.shown["assignment"]).count("corrected" if each.is_correction else "opened")
+        """Return how often the trace of an ending has appeared here as it was, as a correction or not. If it appears in
+        another tab, such as one that had fetched it before, it was not undone."""
+        kind = "corrected" if each.is_correction else "opened"
+        return self.log_of(each.shown["assignment"]).count((kind, self.number))
 
     def wait_for(self, is_so: Callable[[Shown], bool], *, within: int) -> bool:
         for _ in range(within // 50):

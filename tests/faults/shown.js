@@ -6,8 +6,9 @@
   const read = (key) => JSON.parse(localStorage.getItem(key) ?? "[]");
   const log = () => Object.keys(localStorage).filter((key) => key.startsWith("told.")).sort().flatMap(read);
 
-  // Everything that tells of a conflict: notices, ratings of another device, and each trace that appears.
-  const tell = (kind, assignment) => localStorage.setItem(KEY, JSON.stringify([...read(KEY), [kind, Number(assignment)]]));
+  // Everything that tells of a conflict: notices, ratings of another device, and each trace that appears, with the number
+  // of the tab.
+  const tell = (kind, assignment) => localStorage.setItem(KEY, JSON.stringify([...read(KEY), [kind, Number(assignment), globalThis.deviceNumber]]));
   const noticeOf = (node) => node.closest?.("[data-notice]");
   new MutationObserver((records) => {
     for (const node of records.flatMap((record) => [...record.addedNodes])) {

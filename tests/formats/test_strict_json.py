@@ -69,6 +69,22 @@ def test_decode_refuses_deep_nesting(opening: bytes) -> None:
     assert column > 200
 
 
+@pytest.mark.parametrize("is_long", [False, True])  # a long text is not walked
+@pytest.mark.parametrize(("opening", "end"), [("[", "]"), ('{"a":', "}"), ('[{"name": "x", "a": ', "}]")])
+def test_limit_of_nesting_is_exact(opening: str, end: str, is_long: bool) -> None:
+    def nest(depth: int) -> bytes:
+        n = (depth - 1) // len(end)
+        inner = opening * n + "1" + end * n
+        more = ', "more": [' + "0, " * 60_000 + "0]" if is_long else ""
+        return f'{{"name": "x", "o": {inner if (depth - 1) % len(end) == 0 else "[" + inner + "]"}{more}}}'.encode()
+
+    decode_and_check(nest(200))
+    strict_json.locate_values(nest(200))
+    assert "200" in refusal(nest(201))[1]
+    with pytest.raises(JsonRefused):
+        strict_json.locate_values(nest(201))
+
+
 def test_decode_accepts_text_that_only_looks_suspicious() -> None:
     assert strict_json.decode(b'{"name": "\\\\u0000 \\ud83d\\ude00"}', decoder).name == "\\u0000 😀"
 

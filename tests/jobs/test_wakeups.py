@@ -1,7 +1,6 @@
 """Tasks are requested when their work appears, at most once within the delay."""
 
 import datetime as dt
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,14 +28,27 @@ def sent() -> Iterator[SentTasks]:
     tasks: SentTasks = []
 
     def note(sender: str, headers: dict[str, Any], **_: Any) -> None:
-        tasks.append((sender, headers))
+        tasks.append((sender, {**headers, "sent": dt.datetime.now(dt.UTC)}))
 
     before_task_publish.connect(note)
-    wakeups._requested_at.clear()
-    cache.delete(f"requested:{settlements.REFRESH_TASK}")
+    forget_requests()
     yield tasks
     before_task_publish.disconnect(note)
-    wakeups._requested_at.clear()
+    forget_requests()
+
+
+def forget_requests(*, are_recent: bool = False) -> None:
+    """As after the delay of all requests. `are_recent`: work is steady."""
+    wakeups._covered_until.clear()
+    for task in (settlements.REFRESH_TASK, "tests.task"):
+        cache.delete(f"requested:{task}")
+        if not are_recent:
+            cache.delete(f"recent:{task}")
+
+
+def delay_of(sent: tuple[str, dict[str, Any]]) -> float:
+    """Return the seconds from the publication of a task to its time."""
+    return float((dt.datetime.fromisoformat(sent[1]["eta"]) - sent[1]["sent"]).total_seconds())
 
 
 def test_submit_requests_the_settling_once(
@@ -62,9 +74,29 @@ def test_request_is_sent_again_after_the_delay(
     for _ in range(2):
         with django_capture_on_commit_callbacks(execute=True):
             wakeups.request_task("tests.task")
-        wakeups._requested_at["tests.task"] = time.monotonic() - wakeups.DELAY_SECONDS - 1
-        cache.delete("requested:tests.task")  # as after its timeout
+        forget_requests()
     assert len(sent) == 2
+    assert all(delay_of(each) <= wakeups.DELAY_SECONDS for each in sent)
+
+
+def test_steady_requests_are_served_less_often(
+    sent: SentTasks, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    for _ in range(3):
+        with django_capture_on_commit_callbacks(execute=True):
+            wakeups.request_task("tests.task")
+        forget_requests(are_recent=True)
+    assert all(delay_of(each) <= wakeups.BUSY_DELAY_SECONDS for each in sent)
+    assert delay_of(sent[0]) <= wakeups.DELAY_SECONDS < delay_of(sent[1])
+
+
+def test_task_that_is_being_served_requests_itself_only_afterward(
+    sent: SentTasks, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True), wakeups.serving("tests.task"):
+        wakeups.request_task("tests.task")
+        wakeups.request_task(settlements.REFRESH_TASK)
+    assert [name for name, _ in sent] == [settlements.REFRESH_TASK]
 
 
 def test_rolled_back_transaction_requests_nothing(sent: SentTasks) -> None:

@@ -132,3 +132,31 @@ def test_short_output_is_not_folded_and_huge_one_is_laid_out_in_blocks(page: Pag
     blocks = page.locator(".gap .block")
     assert blocks.count() > 40
     assert max(len(text) for text in blocks.all_text_contents()) < 9_000
+
+
+def test_hostile_texts_do_not_freeze_the_page(page: Page) -> None:
+    """Unclosed openings once took the square of the text's length: 27 seconds for the first of these."""
+    texts = ["\\$" * 100_000, "`" * 200_000, "\\(" * 100_000, "\\[" * 50_000, "$a " * 60_000, "**a " * 50_000]
+    milliseconds = page.evaluate(
+        """async (texts) => {
+          const { renderMarkdown } = await import('/static/js/work/markdown.js');
+          const { problemBody } = await import('/static/js/work/rendering.js');
+          const began = performance.now();
+          for (const text of texts) renderMarkdown(text), problemBody(text);
+          return performance.now() - began;
+        }""",
+        texts,
+    )
+    assert milliseconds < 20_000
+
+
+def test_escaped_dollars_and_line_breaks_are_no_openings(page: Page) -> None:
+    sources = ["\\$5 and $x$", "a \\\\$y$", "\\[ a \\\\[2pt] b \\]", "\\(f(x) \\\\ g\\)", "\\(a \\(b\\)"]
+    found = page.evaluate(
+        """async (sources) => {
+          const { splitMath } = await import('/static/js/work/nodes.js');
+          return sources.map((source) => splitMath(source).filter((each) => each.tex).map((each) => each.tex));
+        }""",
+        sources,
+    )
+    assert found == [["x"], ["y"], [" a \\\\[2pt] b "], ["f(x) \\\\ g"], ["b"]]

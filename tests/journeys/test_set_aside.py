@@ -8,7 +8,7 @@ from jobs import runner
 from jobs.models import Job
 from labeling import queue
 from labeling.models import QueueEntry, Rater, Settlement
-from labeling.quality import set_aside
+from labeling.quality import project_stats, set_aside
 from labeling.quality.resolve import resolve_traces
 from people import members
 from people.models import Role
@@ -72,3 +72,8 @@ def test_lead_sets_labels_aside_and_undoes_it(cast: Personas, visit: Visit, widt
     expect(page.locator("tr[data-set-aside] button")).to_have_count(0)
     run_job()
     assert set(Settlement.objects.values_list("state", flat=True)) == {"settled"}
+    project_stats.compute_project_stats(project_id=cast.project.pk, now=NOW)
+    agreement = reverse("dashboard:agreement", args=[cast.project.slug])
+    assert find_faults(page, f"{agreement}?rater={rater.pk}&choice=without") == []
+    expect(page.locator("[data-affected]")).to_have_attribute("data-affected", "3")
+    assert accessibility_violations(page) == []

@@ -16,6 +16,7 @@ from people import member_messages, members
 from people.models import MemberMessage, Role
 from tests import factories
 from tests.journeys.conftest import Visit, accessibility_violations
+from tests.journeys.test_closed_page import KEPT
 from tests.journeys.test_work import RaterDay, eventually, press, ratings, saved
 from tests.labeling.quality import submitted_work
 
@@ -220,23 +221,31 @@ def test_end_of_the_lease_is_told_before_and_can_be_put_off(visit: Visit) -> Non
     saved(page)
 
 
-def test_home_tells_what_waits_in_the_browser(visit: Visit) -> None:
-    day = day_with_guideline(THREE)
+def test_other_pages_send_what_waits_in_the_browser(visit: Visit) -> None:
+    day = day_with_guideline(THREE, ["Next."])
     page = day.begin(visit(day.user))
     context = page.context
-    context.set_offline(True)
     press(page, "33")
-    expect(page.locator("#save[data-waiting='2']")).to_be_visible()
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    saved(page)
+    context.set_offline(True)
+    press(page, "1")
+    page.keyboard.press("Enter")
+    eventually(page, lambda: "submit" in page.evaluate(KEPT))
     page.close()
     context.set_offline(False)
+    context.route("**/submit", lambda route: route.abort())
     home = context.new_page()
     home.goto("/")
-    expect(home.locator("#unsent")).to_be_visible()
+    note = home.locator("#waiting-labels")
+    expect(note.locator("[data-slot=waiting]")).to_be_visible()
+    expect(note.locator("a")).to_have_attribute("href", f"/work/{day.project.slug}/")
     assert not accessibility_violations(home)
-    saved(day.begin(home))
-    home.goto("/")
-    home.wait_for_timeout(500)
-    expect(home.locator("#unsent")).to_be_hidden()
+    context.unroute("**/submit")
+    home.goto("/keys/")
+    eventually(home, lambda: Submission.objects.filter(finish_reason="found_error").exists())
+    eventually(home, lambda: home.evaluate(KEPT) == [])
+    expect(note).to_be_hidden()
 
 
 def test_training_answer_is_disputed_on_its_page(visit: Visit) -> None:

@@ -226,6 +226,27 @@ def test_every_open_trace_is_finished_before_a_new_one(visit: Visit) -> None:
     expect(page.locator(f"html[data-ready='{first}']")).to_have_count(1)
 
 
+def test_page_without_a_trace_says_why_and_continues_after_a_login(visit: Visit) -> None:
+    day = RaterDay(["One."], ["Two."], ["Three."])
+    page = day.begin(visit(day.user))
+    session = page.context.cookies()
+    press(page, "3")
+    eventually(page, lambda: Assignment.objects.filter(state="held").exists())
+    page.context.clear_cookies(name="sessionid")  # logged out in another tab
+    page.keyboard.press("Enter")
+    expect(page.locator("#step-0")).to_contain_text("Two.")
+    expect(page.locator("#save[data-state='logged-out'] [data-slot=login]")).to_be_visible()
+    press(page, "3")
+    page.keyboard.press("Enter")
+    nothing = page.locator("[data-nothing=logged_out]")
+    expect(nothing).to_be_visible()
+    assert "{" not in nothing.inner_text()
+    page.context.add_cookies(session)  # type: ignore[arg-type]  # what the browser itself has returned
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    eventually(page, lambda: Submission.objects.count() == 2)
+    expect(page.locator("#step-0")).to_contain_text("Three.")
+
+
 # --- undo
 
 

@@ -91,6 +91,7 @@ def test_labels_stay(cast: Personas, person: User, now: dt.datetime) -> None:
     assert rater.user == person
 
 
+@pytest.mark.fault
 def test_agreement_and_pay_stay(now: dt.datetime) -> None:
     project = submitted_work.project_with_two_submissions()
     project.pay_per_hour = Decimal(20)

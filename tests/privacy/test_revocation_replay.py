@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.socialaccount.models import SocialAccount
 from pytest_django import Settings
 
-from accounts import factors, users
+from accounts import factors, single_sign_on, users
 from accounts.models import User
 from events import revocations
 from labeling.models import Rater
@@ -84,6 +85,32 @@ def test_removed_second_factors_do_not_come_back(file: Path, now: dt.datetime) -
         user.refresh_from_db()
     assert anna.has_usable_password()
     assert not bob.has_usable_password()
+
+
+def test_removed_identities_and_operators_do_not_come_back(file: Path, now: dt.datetime) -> None:
+    """Anna disconnected from the provider, Bob is no operator any longer, and Cleo was erased."""
+    anna, bob, cleo = (users.create_user(username=name, password=PASSWORD, now=now) for name in ("anna", "bob", "cleo"))
+    users.set_operator(user=bob, is_operator=True, now=now)
+    for user in (anna, bob, cleo):
+        SocialAccount.objects.create(user=user, provider="sso", uid=f"subject of {user.username}")
+    before, identities = [User.objects.get(pk=user.pk) for user in (bob, cleo)], list(SocialAccount.objects.all())
+    later = now + dt.timedelta(hours=1)
+    assert single_sign_on.remove_identity(user=anna, now=later)
+    users.set_operator(user=bob, is_operator=False, now=later)
+    erasure.erase_person(user=cleo, by=None, now=later)
+    SocialAccount.objects.all().delete()
+    SocialAccount.objects.bulk_create(identities)
+    restore_rows(*before, now=later, made_at=now)
+    assert list(SocialAccount.objects.values_list("user", flat=True)) == [bob.pk]
+    assert not before[0].is_staff
+
+
+def test_role_that_groups_lowered_stays_low(file: Path, now: dt.datetime) -> None:
+    cast = make_personas()
+    before = cast.membership(cast.lead)
+    members.set_role_of_groups(project=cast.project, user=cast.lead, role=Role.VIEWER, now=now)
+    restore_rows(before, now=now, made_at=now)
+    assert before.role == Role.VIEWER
 
 
 def test_line_after_an_unfinished_one_is_read(file: Path, now: dt.datetime) -> None:

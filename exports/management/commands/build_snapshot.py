@@ -154,7 +154,7 @@ class Command(BaseCommand):
             dest="without_labelers",
             action="append",
             metavar="ID",
-            help="no labels by this rater (repeatable); with --consensus, no traces on which the rater voted",
+            help="no labels by this rater (repeatable); with --consensus, infer it from the other labels",
         )
         add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         add(
             "action",
             choices=get_args(SteeringVerb),
-            help="tag or untag; move to the front or back; request a label; assign a reviewer; withdraw",
+            help="tag or untag; move to the front or back; request a label; requeue; assign a reviewer; withdraw",
         )
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
         add("--by", metavar="USER", help="username to log as the author of the change")

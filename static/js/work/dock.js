@@ -67,10 +67,13 @@ export class Dock {
   }
 
   #paintSubmit(work) {
-    const { code, missing, number } = work.submitState();
+    const state = work.submitState();
+    const isUnchanged = !state.missing && work.isUnchanged();
+    const { code, missing, number } = isUnchanged ? { ...state, code: "unchanged" } : state;
+    const isReady = missing === 0 && !isUnchanged;
     this.submit.dataset.state = code;
-    setAttribute(this.submit, "aria-disabled", String(missing > 0));
-    this.submit.classList.toggle("btn--go", missing === 0);
+    setAttribute(this.submit, "aria-disabled", String(!isReady));
+    this.submit.classList.toggle("btn--go", isReady);
     setText(this.submit, this.getString(`submit_${code}`, { count: missing, number }));
   }
 

@@ -62,14 +62,31 @@ const GATHER_MS = 20_000; // the server gets an edit within this time
 const PAUSE_MS = 5_000; // or when the annotator has paused for so long
 const MAX_WAIT_MS = 30_000;
 const MAX_LIMITED_SECONDS = 300;
-const LOCK = "stepmark-outbox";
+export const LOCK = "stepmark-outbox";
 const PAGE_LOCK = "stepmark-page-"; // held by each page, under its client ID, until it is closed
 
-const groupByAssignment = (items) => {
+export const groupByAssignment = (items) => {
   const groups = new Map();
   for (const item of items) groups.set(item.assignment, [...(groups.get(item.assignment) ?? []), item]);
   return [...groups.values()];
 };
+
+// Return the next message about an assignment: the edits of one client, up to and including its ending. Items of a closed
+// page keep its client ID.
+export function buildMessage(group) {
+  const [{ assignment, client }] = group;
+  const ending = group.find((item) => item.client === client && item.verb);
+  const items = group.filter((item) => item.client === client && (!ending || item.id <= ending.id));
+  const writes = items.filter((item) => !item.verb);
+  const body = { client, writes: writes.map(({ id, assignment: _, client: __, page, ...write }) => write), ...ending?.body };
+  return { assignment, client, verb: ending?.verb ?? "record", ending, items, writes, body };
+}
+
+// Return the clients of all open work pages of this browser.
+export async function openClients() {
+  const { held = [] } = (await navigator.locks?.query()) ?? {};
+  return new Set(held.map(({ name }) => name.slice(PAGE_LOCK.length)));
+}
 
 export class Outbox extends EventTarget {
   #sending = false;
@@ -121,6 +138,7 @@ export class Outbox extends EventTarget {
       sequence: ++this.sequence,
       seen: this.versions.get(assignment) ?? 0,
       made_at: new Date().toISOString(),
+      page: location.pathname, // another page of the site can link to it
       ...content,
     };
     this.#storingCount += 1;
@@ -195,8 +213,7 @@ export class Outbox extends EventTarget {
 
   // Return the clients of all open pages of this browser.
   async openPages() {
-    const { held = [] } = (await navigator.locks?.query()) ?? {};
-    return new Set([this.client, ...held.map(({ name }) => name.slice(PAGE_LOCK.length))]);
+    return new Set([this.client, ...(await openClients())]);
   }
 
   // Take back an ending that the server does not have. Return "withdrawn", "sent", or "unclear": it was sent, but the
@@ -266,9 +283,8 @@ export class Outbox extends EventTarget {
   // harmless.
   #sendCopies() {
     for (const group of groupByAssignment(this.store.copies())) {
-      const [{ assignment, client }] = group;
       if (group.some((item) => item.verb)) continue; // is being sent
-      const body = { client, writes: group.map(({ id, assignment: _, client: __, ...write }) => write) };
+      const { assignment, body } = buildMessage(group);
       post(this.urlOf(assignment, "record"), body, { keepalive: true }).catch(() => {});
     }
   }
@@ -291,22 +307,16 @@ export class Outbox extends EventTarget {
     return isDone;
   }
 
-  // Send the edits up to and including the ending in one request. Items of another tab keep that tab's client ID.
+  // Send the edits up to and including the ending in one request.
   async #sendGroup(group) {
-    const client = group[0].client;
-    const ending = group.find((item) => item.client === client && item.verb);
-    const batch = group.filter((item) => item.client === client && (!ending || item.id <= ending.id));
-    const writes = batch.filter((item) => !item.verb);
+    const { assignment, client, verb, ending, items: batch, writes, body } = buildMessage(group);
     this.#sentAt = performance.now();
-    const { assignment } = group[0];
     const riders = client === this.client ? this.#riders.filter((rider) => rider.assignment === assignment) : [];
     const questions = Object.assign({}, ...riders.map((rider) => rider.question));
-    const body = { client, writes: writes.map(({ id, assignment, client: _, ...write }) => write), ...ending?.body, ...questions };
     if (ending) this.#noteAttempt(ending.id);
-    const verb = ending?.verb ?? "record";
     const ids = batch.map((item) => item.id);
     try {
-      const answer = await post(this.urlOf(assignment, verb), body);
+      const answer = await post(this.urlOf(assignment, verb), { ...body, ...questions });
       this.#answerRiders(riders, answer);
       this.#routeAnswer({ client, assignment, answer, writes, verb });
       this.tabs.postMessage({ changed: assignment });

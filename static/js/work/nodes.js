@@ -3,14 +3,15 @@
 import { scriptAddress } from "./html.js";
 
 // $$…$$, \[…\], \begin{align}…, \(…\), and $…$ by the rule that keeps prices out: no space inside the dollars, no digit
-// after them. Lengths are bounded, so that many unclosed openings do not make the search quadratic.
+// after them, no backslash before them. Lengths are bounded, and formulas in brackets contain no further opening, so that
+// many unclosed openings do not make the search quadratic.
 const MATH = new RegExp(
   [
     /\$\$([\s\S]{1,4000}?)\$\$/,
-    /\\\[([\s\S]{1,4000}?)\\\]/,
+    /\\\[((?:\\\\|(?!\\\[)[\s\S]){1,4000}?)\\\]/,
     /(\\begin\{((?:equation|align|alignat|gather)\*?)\}[\s\S]{1,4000}?\\end\{\4\})/,
-    /\\\(([\s\S]{1,2000}?)\\\)/,
-    /\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n))+?)(?<![\s\\])\$(?!\d)/,
+    /\\\(((?:\\\\|(?!\\\()[\s\S]){1,2000}?)\\\)/,
+    /(?<!(?<!\\)\\)\$(?!\s)((?:\\.|[^$\\\n]|\n(?!\n)){1,2000}?)(?<![\s\\])\$(?!\d)/,
     /(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*\})/,
   ]
     .map((each) => each.source)

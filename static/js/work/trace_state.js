@@ -40,6 +40,13 @@ export class TraceState {
     return [problem.text, problem.reference_answer ?? "", ...options.flatMap(({ text, parts }) => [text, ...(parts ?? []).map((part) => part.text)])];
   }
 
+  // Whether this is a correction that still says what was submitted. It cannot be submitted.
+  isUnchanged() {
+    if (!this.trace.submitted_turns) return false;
+    this.submitted ??= new TraceState({ ...this.trace, turns: this.trace.submitted_turns }).snapshot();
+    return this.snapshot() === this.submitted;
+  }
+
   // The step of the first negative if nothing after it is rated, otherwise null.
   end() {
     if (!this.rule.ends_at_first_negative) return null;

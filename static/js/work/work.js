@@ -111,10 +111,11 @@ class WorkPage {
   #open(view) {
     view.work.trace.state = "opened";
     this.supply.open(view.work.trace.assignment, [...this.#left.keys()].pop()).catch((error) => {
-      // The trace was reclaimed in the meantime, or an onboarding step is due. What is being rated can still be finished.
-      if (!(error instanceof Refused) || this.view !== view || this.#hasChanged) return;
+      // The trace was reclaimed or rated elsewhere in the meantime, or an onboarding step is due.
+      if (!(error instanceof Refused) || this.view !== view) return undefined;
+      if (this.#hasChanged) return this.#sync(); // what is being rated can still be finished, unless it was submitted
       this.#isLeaving = true;
-      this.#showNext().then(() => this.#ignoreKeys());
+      return this.#showNext().then(() => this.#ignoreKeys());
     });
   }
 
@@ -138,9 +139,7 @@ class WorkPage {
   }
 
   // Whether a key may still have been meant for the trace that was here before.
-  isDeaf() {
-    return performance.now() < this.#deafUntil;
-  }
+  isDeaf = () => performance.now() < this.#deafUntil;
 
   // The trace that is shown changes without a key: keys pressed just now were meant for the one before.
   #ignoreKeys() {
@@ -295,6 +294,8 @@ class WorkPage {
     if (this.work.submitState().missing) {
       this.dock.showToast(this.dock.submit.textContent);
       if (unrated) this.goTo(unrated);
+    } else if (this.work.isUnchanged()) {
+      this.dock.showToast(getString("unchanged"));
     } else if (this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS) this.#finish("submit", {});
   }
 

@@ -184,7 +184,15 @@ def test_reopen_restores_the_ratings(project: Project) -> None:
     me.post(f"{assignment}/submit", batch(rating(1, 0, 1), rating(2, 1, -1), rating(3, 1, 1, option=1)))
     status, trace = me.post(f"{assignment}/reopen")
     assert (status, trace["is_correction"]) == (200, True)
+    assert trace["submitted_turns"] == trace["turns"]
     assert [judged["rating"] for turn in trace["turns"] for judged in turn["judgments"]] == [1, -1, 1]
+
+
+def test_correction_of_a_trace_that_was_given_up_may_be_submitted_unchanged(project: Project) -> None:
+    me = AtWork(project)
+    assignment = me.claim()["assignment"]
+    me.post(f"{assignment}/give-up", batch(rating(1, 0, 1), rating(2, 1, -1)) | {"reason": "too long"})
+    assert me.post(f"{assignment}/reopen")[1]["submitted_turns"] is None
 
 
 def test_discard_ends_a_correction_and_keeps_its_edits(project: Project) -> None:

@@ -212,6 +212,13 @@ def test_agreement_can_leave_raters_out_or_include_only_some(client: Client, cas
     page = client.get(f"{address}?rater={one.pk}&rater={two.pk}&choice=only")
     assert page.context["agreement"]["part"].estimates["exact"]["n"] == 4
     assert 'data-population="only"' in page.content.decode()
+    shown = page.context["agreement"]["consensus"]
+    assert (shown.n_affected, shown.n_compared, shown.n_same) == (1, 1, 1)
+    page = client.get(f"{address}?rater={one.pk}&choice=without")
+    shown = page.context["agreement"]["consensus"]
+    assert shown.n_affected == shown.n_compared == shown.n_same + shown.n_changed + shown.n_undetermined > 0
+    assert f'data-affected="{shown.n_affected}"' in page.content.decode()
+    assert len(read_csv(client, address, "consensus", rater=str(one.pk), choice="without")) == 1 + len(shown.table.rows)
     program = api_clients.make_client(cast.engineer)
     api = reverse("api:agreement", args=[cast.project.slug])
     assert program.get(api).json()["n_traces"] == 5

@@ -170,6 +170,7 @@ def test_submissions_are_compared_with_the_consensus(client: Client, cast: Perso
     assert context["person"].others.n == 3
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many_submissions(client: Client, cast: Personas) -> None:
     label_traces(cast, 3)
     rater = Rater.objects.filter(project=cast.project).exclude(user=cast.annotator).latest("pk")

@@ -9,12 +9,24 @@ from django.test import Client
 from django.urls import reverse
 
 from labeling import queue
-from labeling.models import AddedSlot, AdjudicationTask, Gold, QueueEntry, Rater, RaterGroup, Trace, TraceTag
+from labeling.models import (
+    AddedSlot,
+    AdjudicationTask,
+    Gold,
+    QueueEntry,
+    Rater,
+    RaterGroup,
+    Settlement,
+    Trace,
+    TraceTag,
+)
 from labeling.models.gold import GoldUse
+from labeling.quality import resolve
 from labeling.quality.adjudication import decide_trace
 from labeling.quality.gold import make_gold
 from tests import factories
 from tests.dashboard.labeled_project import label_traces
+from tests.labeling.quality import submitted_work
 from tests.people.personas import Personas
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +123,26 @@ def test_another_label_is_requested_even_for_settled_traces(client: Client, cast
     assert AddedSlot.objects.count() >= 2
 
 
+def test_requeued_traces_get_all_labels_again(client: Client, cast: Personas) -> None:
+    label_traces(cast, 2)
+    settled = list(Trace.objects.filter(project=cast.project, settlement__state="settled").values_list("pk", flat=True))
+    before = {trace: AddedSlot.objects.filter(trace=trace).count() for trace in settled}
+    act(client, cast, "requeue", settled)
+    cast.project.refresh_from_db()
+    for trace in settled:
+        assert AddedSlot.objects.filter(trace=trace).count() - before[trace] == cast.project.overlap > 1
+    # The state lasts until all of them have arrived.
+    (first, *_others) = settled
+    raters = [factories.make_rater(cast.project) for _ in range(cast.project.overlap)]
+    states = []
+    for rater in raters:
+        submitted_work.submit_trace(rater, Trace.objects.get(pk=first), [-1], population="opinion")
+        resolve.resolve_due_traces(now=NOW)
+        states.append(Settlement.objects.get(pk=first).reason)
+    assert states[:-1] == ["sent_back"] * (len(raters) - 1)
+    assert states[-1] != "sent_back"
+
+
 def test_traces_are_withdrawn_with_a_reason(client: Client, cast: Personas, traces: list[int]) -> None:
     act(client, cast, "withdraw", traces[:2], status=422)
     act(client, cast, "withdraw", traces[:2], reason="twice")
@@ -133,6 +165,8 @@ def test_selection_is_exported(client: Client, cast: Personas, traces: list[int]
         ("reviewer", "first", 403),
         ("reviewer", "withdraw", 403),
         ("reviewer", "label", 302),
+        ("reviewer", "requeue", 302),
+        ("engineer", "requeue", 403),
         ("engineer", "tag", 302),
         ("engineer", "gold", 403),
         ("engineer", "reviewer", 403),

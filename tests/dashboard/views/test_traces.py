@@ -8,7 +8,10 @@ from django.urls import reverse
 
 from labeling import queue
 from labeling.models import Gold, Rater, Settlement, Trace
+from labeling.quality import resolve
 from tests import factories
+from tests.labeling.quality import submitted_work
+from tests.labeling.quality.test_set_aside import put_aside
 from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +63,42 @@ def test_traces_are_filtered_by_every_field(client: Client, cast: Personas) -> N
         "?q=9999999999999999999999": [],
     }
     assert {query: list_traces(client, cast, query) for query in expected} == expected
+
+
+def test_filters_by_annotator_and_label_match_one_submission(client: Client, cast: Personas) -> None:
+    one, other = submitted_work.make_raters(cast.project, 2)
+    cast.project.overlap = 2
+    cast.project.save()
+    both, differ, alone, given_up = (factories.make_trace(cast.project) for _ in range(4))
+    for rater, trace, ratings in (
+        *((one, both, [-1]), (other, both, [-1])),
+        *((one, differ, [-1]), (other, differ, [1, 1, 1])),
+        (one, alone, [1, 1, 1]),
+    ):
+        submitted_work.submit_trace(rater, trace, ratings)
+    submitted_work.give_up(other, given_up, [1])
+    resolve.resolve_due_traces(now=factories.NOW)
+    client.force_login(cast.lead)
+    of_one, of_other = f"rater={one.pk}", f"rater={other.pk}"
+    expected = {
+        of_one: {both, differ, alone},
+        of_other: {both, differ, given_up},
+        "label=error": {both, differ},
+        "label=no_error": {differ, alone},
+        "label=gave_up": {given_up},
+        "label=settled_error": {both},
+        "label=settled_no_error": set(),
+        f"{of_one}&label=error": {both, differ},
+        f"{of_other}&label=error": {both},
+        f"{of_other}&label=no_error": {differ},
+        f"{of_other}&label=settled_error": {both},
+        f"{of_one}&label=gave_up": set(),
+    }
+    expected_keys = {query: {trace.pk for trace in traces} for query, traces in expected.items()}
+    assert {query: set(list_traces(client, cast, f"?{query}")) for query in expected} == expected_keys
+    put_aside(one)
+    found = {query: set(list_traces(client, cast, f"?{query}")) for query in (of_one, "label=error", "label=no_error")}
+    assert found == {of_one: {both.pk, differ.pk, alone.pk}, "label=error": {both.pk}, "label=no_error": {differ.pk}}
 
 
 def test_search_costs_the_same_for_many(client: Client, cast: Personas) -> None:

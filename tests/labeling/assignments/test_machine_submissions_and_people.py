@@ -69,6 +69,7 @@ def describe_people(project: Project) -> dict[str, Any]:
     }
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("seed", range(4))
 def test_machine_labels_change_nothing_of_people(seed: int) -> None:
     dice = random.Random(seed)

@@ -66,7 +66,7 @@ def test_labels_set_aside_and_raters_left_out_are_counted_with_their_reason() ->
     assert freeze(project, min_raters=2).n_rows == 0
 
 
-def test_consensus_without_a_rater_leaves_out_the_traces_of_their_votes() -> None:
+def test_consensus_without_a_rater_leaves_out_the_traces_of_their_votes_if_nothing_replaces_it() -> None:
     project = factories.make_project()
     one, two, three = submitted_work.make_raters(project, 3)
     for pair in ((one, two), (two, three)):

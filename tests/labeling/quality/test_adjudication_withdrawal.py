@@ -1,19 +1,17 @@
 """Withdrawals and imports make statistics stale."""
 
-import datetime as dt
-
 import pytest
 
 from labeling.models import ProjectStats
 from labeling.quality import project_stats, resolve
 from labeling.quality.adjudication import withdraw_traces
-from labeling.quality.project_stats import load_project_stats, mark_existing_stats_stale
+from labeling.quality.project_stats import UNSEEN_INTERVAL, load_project_stats, mark_existing_stats_stale
 from tests import factories
 from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
-LATER = NOW + dt.timedelta(minutes=1)
+LATER = NOW + UNSEEN_INTERVAL
 
 
 def test_withdrawal_makes_statistics_stale() -> None:

@@ -82,6 +82,7 @@ def test_submission_that_fails_is_tried_later_and_blocks_no_other(monkeypatch: p
     assert GoldAnswer.objects.get().assignment_id == broken.pk
 
 
+@pytest.mark.fault
 def test_pause_takes_effect_after_a_random_number_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raters, "MAX_TRACES_BEFORE_PAUSE", 5)
     project = factories.make_project(gold_bar=0.85)

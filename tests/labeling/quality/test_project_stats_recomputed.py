@@ -22,6 +22,7 @@ from labeling.traces import load, scan
 from people import members
 from people.models import Role
 from tests import factories
+from tests.api import api_clients
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.formats import prm800k_lines as prm
 from tests.labeling.assignments.clients import WorkPageClient
@@ -173,6 +174,7 @@ def test_labels_made_here_equal_the_recomputation(client: Client, project: Proje
     assert by_hand["pooled"]["alpha_nominal"] != pytest.approx(by_hand["alpha_nominal"], abs=0.01)
 
 
+@pytest.mark.fault
 def test_named_labels_of_a_file_equal_the_recomputation(client: Client, project: Project) -> None:
     import_named_labels(project, 40, random.Random(2))
     import_judge(project, 40)
@@ -190,6 +192,30 @@ def test_named_labels_of_a_file_equal_the_recomputation(client: Client, project:
     mix = stats["mix"]
     ratings = [each["rating"] for row in rows for each in row["ratings"] if agreement_by_hand.is_imported(each)]
     assert mix == {str(value): ratings.count(value) for value in (-1, 0, 1)}
+
+
+def test_chosen_labelers_of_a_file_equal_the_recomputation(client: Client, project: Project) -> None:
+    import_named_labels(project, 30, random.Random(4))
+    project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)
+    rows = read_long_table(project)
+    named = {rater.pk: str(rater.pseudonym) for rater in Rater.objects.filter(project=project, kind="imported")}
+    (lead,) = (each.user for each in project.memberships.all())
+    program = api_clients.make_client(lead)
+    for choice, chosen in (("without", list(named)[:2]), ("only", list(named)[:4])):
+        kept = {name for pk, name in named.items() if (pk in chosen) == (choice == "only")}
+        by_hand = agreement_by_hand.compute([keep_raters(row, kept) for row in rows], agreement_by_hand.is_imported)
+        query = {"rater": chosen, "choice": choice}
+        response = client.get(reverse("dashboard:agreement", args=[project.slug]), query)
+        agreement = response.context["agreement"]
+        assert agreement["part"].key == "imported"
+        assert {key for key, _name in agreement["raters"]} == named.keys()
+        assert_page_equals({each.key: each for each in agreement["estimates"]}, by_hand, least=30)
+        found = program.get(
+            reverse("api:agreement", args=[project.slug]), {choice: [named[pk] for pk in chosen]}
+        ).json()
+        assert found["n_traces"] == 0
+        assert found["imported"]["n_raters"] == len(kept)
+        assert found["imported"]["steps"]["alpha_nominal"]["value"] == pytest.approx(by_hand["alpha_nominal"])
 
 
 def assert_slices_equal(stored: dict[str, Any], rows: list[dict[str, Any]]) -> None:

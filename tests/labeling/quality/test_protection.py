@@ -13,6 +13,7 @@ from labeling.quality import project_stats, protection, resolve, signals
 from labeling.quality.gold import make_gold
 from tests import factories
 from tests.labeling.quality import submitted_work
+from tests.labeling.quality.test_set_aside import put_aside, undo
 
 pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 NOW = factories.NOW
@@ -110,6 +111,31 @@ def test_reports_past_the_end_of_a_trace_are_left_out() -> None:
     FirstErrorReport.objects.filter(rater=people[1]).update(first_error=99)
     rows = signals.load_submission_rows(project_id=project.pk)
     assert people[1].pk not in protection.weigh_raters(project_id=project.pk, submissions=rows)
+
+
+def test_labels_that_are_set_aside_are_no_evidence_about_anyone() -> None:
+    project = factories.make_project()
+    people = submitted_work.make_raters(project, 4)
+    label(project, people, n=6)
+    trace = factories.make_trace(project)
+    make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[1], by=None, now=NOW)
+    for rater in people[:2]:
+        submitted_work.submit_trace(rater, trace, [1, 1, 1], purpose="gold")
+
+    def weigh() -> dict[int, dict[str, Any]]:
+        rows = signals.load_submission_rows(project_id=project.pk)
+        return protection.weigh_raters(project_id=project.pk, submissions=rows)
+
+    before = weigh()
+    made = put_aside(people[0])
+    after = weigh()
+    assert before.keys() - after.keys() == {people[0].pk}
+    assert before[people[1].pk]["signals"]["gold"] == after[people[1].pk]["signals"]["gold"]
+    # Their traces have no other reports any longer.
+    assert [after[rater.pk]["signals"]["agreement"]["log_e"] for rater in people[1:]] == [0.0, 0.0, 0.0]
+    assert before[people[1].pk]["signals"]["agreement"]["n"] > after[people[1].pk]["signals"]["agreement"]["n"]
+    undo(made)
+    assert weigh() == before
 
 
 def test_live_projects_have_no_evidence() -> None:

@@ -15,7 +15,7 @@ from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
-LATER = NOW + dt.timedelta(minutes=1)
+LATER = NOW + project_stats.UNSEEN_INTERVAL
 
 
 @pytest.fixture
@@ -27,13 +27,47 @@ def test_refresh_waits_between_two_rounds(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     trace = factories.make_trace(project)
     submitted_work.submit_trace(factories.make_rater(project), trace, [-1])
-    submitted_work.refresh_quality(now=NOW + dt.timedelta(seconds=1))
+    submitted_work.refresh_quality(now=LATER - dt.timedelta(seconds=1))
     assert ProjectStats.objects.get().is_stale
     submitted_work.refresh_quality(now=LATER)
     row = ProjectStats.objects.get()
     assert (row.is_stale, row.computed_at, row.content["headline"]["n_traces"]) == (False, LATER, 13)
     assert DailyProjectStats.objects.get().content["n_traces"] == 13
     assert [each.day for each in list_daily_stats(project_id=project.pk)] == [NOW.date()]
+
+
+def test_statistics_that_someone_looks_at_are_refreshed_soon(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    soon = NOW + project_stats.AWAITED_INTERVAL
+    load_project_stats(project_id=project.pk)
+    assert not ProjectStats.objects.get().is_awaited  # they are current
+    submit_more(project)
+    assert project_stats.find_stale_projects(now=soon) == []
+    load_project_stats(project_id=project.pk)
+    assert project_stats.find_stale_projects(now=soon - dt.timedelta(seconds=1)) == []
+    assert project_stats.find_stale_projects(now=soon) == [project.pk]
+    project_stats.refresh_project_stats(project_id=project.pk, now=soon)
+    submit_more(project)
+    assert project_stats.find_stale_projects(now=soon + project_stats.AWAITED_INTERVAL) == []
+
+
+def test_statistics_are_refreshed_soon_after_an_act_of_a_person(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    project_stats.mark_stats_stale(project_id=project.pk, now=NOW)
+    assert project_stats.find_stale_projects(now=NOW + project_stats.AWAITED_INTERVAL) == [project.pk]
+
+
+def submit_more(project: Project) -> None:
+    submitted_work.submit_trace(factories.make_rater(project), factories.make_trace(project), [-1])
+    resolve.resolve_due_traces(now=NOW)
+
+
+def test_long_computation_rests_longer(project: Project) -> None:
+    submitted_work.refresh_quality(now=NOW)
+    project_stats.mark_stats_stale(project_id=project.pk, now=NOW)
+    ProjectStats.objects.update(took_ms=120_000)
+    assert project_stats.find_stale_projects(now=LATER) == []
+    assert project_stats.find_stale_projects(now=NOW + dt.timedelta(minutes=10)) == [project.pk]
 
 
 def test_mark_unsettled_due_marks_only_unsettled_traces(project: Project) -> None:
@@ -91,7 +125,7 @@ def test_failing_project_does_not_block_others(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     assert load_project_stats(project_id=other.pk) is not None
     assert load_project_stats(project_id=project.pk) is None
-    assert project_stats.find_stale_projects(now=LATER) == []  # not every three seconds
+    assert project_stats.find_stale_projects(now=NOW + dt.timedelta(minutes=1)) == []  # not every three seconds
     assert project.pk in project_stats.find_stale_projects(now=NOW + 2 * project_stats.LOST_AFTER)
 
 

@@ -35,6 +35,8 @@ from labeling.quality import (
     consensus,
     error_breakdowns,
     imported_labels,
+    project_stats,
+    rater_model,
     set_aside,
     settlements,
     signals,
@@ -122,27 +124,45 @@ def count_free(trace: Trace) -> int:
 # Undoing
 
 
-_APPEND_ONLY = {"Event", "Consensus", "RaterModelFit", "SetAside", "Job"}
-_COUNTS = {"SettlementDay", "ReportCount"}  # may keep rows of zeros
-_SURROGATES = {"AgreementTally": "id", "SettlementDay": "id", "ReportCount": "id"}
+# Tables that may have more rows afterwards, and why. Earlier rows stay as they were.
+_MAY_GROW = {
+    "Event": "logs both decisions",
+    "SetAside": "records the decision and that it was undone",
+    "Job": "records the work on both decisions",
+    "Consensus": "keeps every revision; the current ones are compared by themselves",
+    "RaterModelFit": "the test adds one",
+}
+# Columns that may differ, and why.
+_MAY_DIFFER = {
+    "AgreementTally": {"id"},  # recounted rows are new rows; nothing refers to them
+    "SettlementDay": {"id"},
+    "ReportCount": {"id"},
+    "ProjectStats": {"took_ms"},
+    "DailyProjectStats": {"id"},
+}
+_COUNTS = {"SettlementDay": 3, "ReportCount": 2}  # number of key columns; a row of zeros counts nothing
 
 
 def dump_tables() -> dict[str, Counter[Any]]:
-    """Return the rows of every table, except logs and what no reader of a row can see."""
+    """Return the rows of every table, without columns that may differ and without rows that mean nothing."""
     tables = {}
     for model in apps.get_models():
         name = model.__name__
-        if name in _APPEND_ONLY or name == "ProjectStats" or not model._meta.managed:
-            continue
-        columns = [field.attname for field in model._meta.concrete_fields if field.attname != _SURROGATES.get(name)]
-        rows = model._default_manager.values_list(*columns)
-        if name == "QueueEntry":  # a returned slot moves down in its lane, and the row of an empty entry is not served
-            columns.remove("key")
-            rows = model._default_manager.exclude(slots=0, slots_left=0).values_list(*columns)
+        columns = [
+            field.attname
+            for field in model._meta.concrete_fields
+            if field.attname not in _MAY_DIFFER.get(name, ()) and (name, field.attname) != ("QueueEntry", "key")
+        ]
+        rows: Any = model._default_manager.values_list(*columns)
+        if name == "QueueEntry":
+            # An entry without any slot is not served. One whose slots are all taken has no place in its lane.
+            places = model._default_manager.values_list("key", "slots", "slots_left", *columns)
+            rows = [
+                (row, key if slots_left else None) for key, slots, slots_left, *row in places if slots or slots_left
+            ]
         if name in _COUNTS:
-            n_keys = 3 if name == "SettlementDay" else 2
-            rows = [row for row in rows if any(row[n_keys:])]  # type: ignore[assignment]  # a list will do
-        tables[name] = Counter(repr(row) for row in rows)
+            rows = [row for row in rows if any(row[_COUNTS[name] :])]
+        tables[f"{model._meta.app_label}.{name}"] = Counter(repr(row) for row in rows)
     return tables
 
 
@@ -158,9 +178,11 @@ def label_at_random(trace: Trace, raters: Sequence[Rater], dice: random.Random, 
 
 
 def assert_same_tables(before: dict[str, Counter[str]], after: dict[str, Counter[str]]) -> None:
+    assert before.keys() == after.keys()
     for name, rows in before.items():
         assert (name, rows - after[name]) == (name, Counter())
-        assert (name, after[name] - rows) == (name, Counter())
+        if name.partition(".")[2] not in _MAY_GROW:
+            assert (name, after[name] - rows) == (name, Counter())
 
 
 @pytest.mark.fault
@@ -180,6 +202,7 @@ def test_set_aside_and_undo_leaves_every_table_as_it_was(
     raters = submitted_work.make_raters(project, 5)
     for number, trace in enumerate(traces):
         label_at_random(trace, raters, dice, now=NOW + dt.timedelta(minutes=number))
+    project_stats.compute_project_stats(project_id=project.pk, now=LATER)
     before = dump_tables()
     revisions = set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
     chosen = [rater for rater in dice.sample(raters, 2) if rater.assignments.exists()]
@@ -195,7 +218,10 @@ def test_set_aside_and_undo_leaves_every_table_as_it_was(
         make_doubting_fit(project)
     for each in reversed(made) if reverse else made:
         undo(each)
+    project_stats.compute_project_stats(project_id=project.pk, now=LATER)
     assert_same_tables(before, dump_tables())
+    assert not SetAside.objects.filter(undone_at=None).exists()
+    assert set(Job.objects.values_list("kind", flat=True)) <= {set_aside.KIND, rater_model.KIND}
     assert revisions == set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
 
 
@@ -236,6 +262,7 @@ def test_votes_that_are_set_aside_judge_no_one() -> None:
     assert count() == before
 
 
+@pytest.mark.fault
 def test_labels_that_are_set_aside_are_not_what_others_usually_do() -> None:
     project, traces = make_project(12, overlap=2)
     good, neutral = submitted_work.make_raters(project, 2)
@@ -247,7 +274,7 @@ def test_labels_that_are_set_aside_are_not_what_others_usually_do() -> None:
     found = signals.compute_signals(project_id=project.pk)
     assert usual == 1.0
     assert "neutral" not in found[good.pk]
-    assert found[neutral.pk]["neutral"].usual == pytest.approx(1 / 3)
+    assert neutral.pk not in found
 
 
 def test_trace_is_labeled_again_if_too_few_labels_remain() -> None:

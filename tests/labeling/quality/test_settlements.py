@@ -53,6 +53,7 @@ def test_totals_follow_resolution_correction_and_decision() -> None:
     assert settlements.compute_drift(project_id=project.pk) == NOTHING
 
 
+@pytest.mark.fault
 def test_totals_equal_a_recount_after_any_changes() -> None:
     dice = random.Random(5)
     project = factories.make_project()

@@ -26,7 +26,7 @@ def test_flags_for_hasty_raters() -> None:
         trace = factories.make_trace(project)
         submitted_work.submit_trace(hasty, trace, [1, 1, 1])
         submitted_work.submit_trace(careful, trace, [1, -1] if number % 2 else [1, 1, 1])
-    StepReview.objects.filter(assignment__rater=hasty).update(active_ms=200)
+    StepReview.objects.filter(assignment__rater=hasty).update(active_ms=80)
     StepReview.objects.filter(assignment__rater=careful).update(active_ms=2000)
     resolve.resolve_due_traces(now=NOW)
     found = signals.compute_signals(project_id=project.pk)
@@ -52,7 +52,7 @@ def test_signal_that_most_raters_have_is_not_raised() -> None:
     for n_fast, raised in ((1, 1), (2, 0), (3, 0)):
         fast = [rater.pk for rater in people[:n_fast]]
         StepReview.objects.update(active_ms=2000)
-        StepReview.objects.filter(assignment__rater__in=fast).update(active_ms=200)
+        StepReview.objects.filter(assignment__rater__in=fast).update(active_ms=80)
         found = signals.compute_signals(project_id=project.pk)
         assert sum(by_kind["fast"].is_raised for by_kind in found.values()) == raised
 

@@ -21,6 +21,7 @@ from jobs.models import Job, JobState
 from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.models import BenchmarkProblem, Gold, Problem, Project, QueueEntry, Rater, Source, Submission, Trace
+from labeling.projects import rating_rules
 from labeling.traces import import_job, scan
 from labeling.traces.scan import ImportOptions
 from tests import factories
@@ -149,6 +150,24 @@ def test_import_queues_unrated_traces(tmp_path: Path, now: dt.datetime) -> None:
     for arm, is_reserve in (("reserve", True), ("uniform", False)):
         found = entries.filter(lane__arm=arm).values_list("trace__problem__is_reserve", flat=True)
         assert set(found) == {is_reserve}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "steps", "expected"),
+    [
+        ("", [{"kind": "action", "text": "look()"}, {"kind": "observation", "text": "1", "rateable": False}], "agents"),
+        ("policy", [{"kind": "action", "text": "look()"}], "policy"),
+    ],
+)
+def test_first_import_chooses_the_rules_unless_a_lead_has(
+    chosen: str, steps: list[dict[str, Any]], expected: str, tmp_path: Path, now: dt.datetime
+) -> None:
+    rules = rating_rules.copy_template(chosen) if chosen else {}
+    project = factories.make_project(rating_rules=rules)
+    line = {"problem": "Find it.", "steps": steps}
+    run(request(project, write_lines(tmp_path, json.dumps(line).encode()), now))
+    project.refresh_from_db()
+    assert project.rating_rules == rating_rules.copy_template(expected)
 
 
 def test_import_does_not_queue_rated_traces(tmp_path: Path, now: dt.datetime) -> None:
