@@ -37,7 +37,7 @@ class ConsensusListOptions(serializers.Serializer[Any]):
 
 class ListedLabel(serializers.Serializer[Any]):
     step = serializers.IntegerField(help_text="Position of the step, from 0.")
-    option = serializers.IntegerField(help_text="0 for the step itself, others for alternatives.")
+    option = serializers.IntegerField(help_text="0 for the step itself, other numbers for alternatives.")
     rating = serializers.IntegerField(min_value=-1, max_value=1)
     confidence = serializers.FloatField()
 
@@ -45,7 +45,7 @@ class ListedLabel(serializers.Serializer[Any]):
 class ListedConsensus(serializers.Serializer[Any]):
     trace = serializers.IntegerField()
     source = serializers.ChoiceField(
-        choices=["raters", "person"], help_text="`person` if a person decided the trace, whoever labeled it."
+        choices=["raters", "person"], help_text="`person` if a person decided the trace, regardless of who labeled it."
     )
     is_determined = serializers.BooleanField(
         help_text="False if the labels of the chosen raters determine no first error. The other fields are then null."
@@ -56,7 +56,7 @@ class ListedConsensus(serializers.Serializer[Any]):
     first_error = serializers.IntegerField(allow_null=True, help_text="Position of the step, from 0; null for none.")
     n_votes = serializers.IntegerField(allow_null=True)
     confidence = serializers.FloatField(allow_null=True, help_text="Share of the votes; null for a person's decision.")
-    probability = serializers.FloatField(allow_null=True, help_text="By the rater model; null without one.")
+    probability = serializers.FloatField(allow_null=True, help_text="From the rater model; null if there is none.")
     labels = ListedLabel(many=True, allow_null=True)
 
 

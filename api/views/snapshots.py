@@ -52,7 +52,7 @@ class OrderSerializer(serializers.Serializer[Any]):
         default="",
         allow_blank=True,
         max_length=2000,
-        help_text="Why data that would be excluded is included (`taken_in`).",
+        help_text="Reason for including data that is excluded by default (`taken_in`).",
     )
     deliver_to = serializers.ListField(
         child=serializers.CharField(max_length=100),

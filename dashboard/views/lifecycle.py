@@ -63,7 +63,7 @@ class NewProjectForm(CloneProjectForm):
     rules = forms.ChoiceField(
         label=_("Kind of traces"),
         choices=[
-            ("", _("Decide by the first traces that are imported")),
+            ("", _("Choose based on the first imported traces")),
             *((name, template.name) for name, template in rating_rules.RULES_TEMPLATES.items()),
         ],
         required=False,

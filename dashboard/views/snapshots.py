@@ -120,8 +120,8 @@ class SnapshotOrderForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text=_(
-            "Consensus ratings are inferred again from the other labels. Traces for which these determine none are left"
-            " out and counted in the card."
+            "Consensus ratings are inferred again from the other labels. Traces for which these labels "
+            "determine no consensus are left out and counted on the dataset card."
         ),
     )
     min_raters = forms.IntegerField(label=_("Minimum labels per trace"), min_value=0, max_value=20, initial=0)
