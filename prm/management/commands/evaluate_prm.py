@@ -84,7 +84,7 @@ def _evaluate(options: dict[str, Any]) -> dict[str, Any]:
     training = benchmark_evaluation.read_benchmark(options["train"]) if options["train"] else None
     if options["backend"] == "builtin" and options["threshold"] is not None:
         raise CommandError(
-            "--threshold is only for vllm and http: the builtin PRM finds its own on traces outside the evaluation."
+            "--threshold is only for vllm and http: the built-in PRM finds its own on traces outside the evaluation."
         )
     overlap = benchmark_evaluation.count_training_overlap(training, judged) if training else 0
     if options["strict"] and overlap:
