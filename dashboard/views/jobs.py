@@ -32,6 +32,7 @@ JOB_LABELS: dict[str, str | Promise] = {
     "labeling.undo_import": _("Undo an import"),
     "labeling.change_overlap": _("Change the labels per trace"),
     "labeling.recount": _("Recompute agreement"),
+    "labeling.set_aside": _("Set labels aside, or undo that"),
     "labeling.fit": _("Fit the rater model"),
     "prm.generation": _("Train and evaluate a PRM"),
     "prm.score": _("Score traces"),

@@ -16,6 +16,7 @@ from exports.files import WrittenFile
 from exports.models import Snapshot
 from formats import examples
 from formats.catalog import OUTPUT_FORMATS
+from formats.examples import LabelRule
 from labeling import assignments
 from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Problem, Project, Rater
@@ -128,6 +129,20 @@ def test_training_card_lists_every_exclusion() -> None:
     assert not snapshot.plan["n_weighted"]
     assert snapshot.figures["facts"]["agreement"] is None
     assert "agreement.svg" not in read_card(snapshot)
+
+
+def test_card_states_the_conversion_of_its_order() -> None:
+    project = make_labeled_project(2)
+
+    def read_conversion(**rule: Any) -> dict[str, str]:
+        text = read_card(build_snapshot(project, "trl", rule=LabelRule(**rule)))
+        table = text.partition("\n## From ratings to labels\n")[2].partition("\n## ")[0]
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+        return {rating: label for rating, label, *_ in rows}
+
+    default, other = read_conversion(), read_conversion(neutral="drop")
+    assert len(default) > 4
+    assert [rating for rating in default if other[rating] != default[rating]] == ["neutral"]
 
 
 def submit(project: Project, domain: str, *submissions: list[int]) -> None:

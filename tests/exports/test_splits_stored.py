@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exports import snapshots, splits
+from exports import orders, snapshots, splits
 from exports.models import Snapshot, SplitAssignment
 from exports.splits import split_position
 from formats.near_duplicates import digest_normalized
@@ -57,6 +57,7 @@ def test_problem_between_two_splits_is_left_out_and_counted(tmp_path: Path) -> N
     assert snapshot.manifest is not None
     assert snapshot.manifest.left_out == {"astride": 1}
     assert json.loads(read_file(snapshot, "manifest.json"))["left_out"] == {"astride": 1}
+    assert f"| {orders.EXCLUSION_LABELS['astride']} | 1 |" in read_file(snapshot, "README.md").decode()
     load_lines(project, prm.make_line(problem=make_text([14, 27, 33])))
     assert snapshots.rewrite_files(snapshot, tmp_path / "again") == []
     assert BRIDGE in split_project(project, test=0.0, validation=0.95)[1], "these shares cut through no interval"

@@ -19,7 +19,7 @@ from exports.models import SnapshotFile
 from labeling.models import Guideline, Submission
 from labeling.quality import pay, project_stats
 from people import members
-from people.models import Role
+from people.models import MemberMessage, Role
 from people.roles import NotAllowed
 from privacy import erasure
 from tests import factories
@@ -66,10 +66,14 @@ def test_no_table_names_an_erased_person(cast: Personas, person: User, now: dt.d
     with origins.request_origin(address="2001:db8::77", browser="Quark"):
         audit_log.log_event(what="rater.paused", by=person, now=now, detail={"reason": "quark", "purpose": "login"})
     assert len(list_tables_with(TEXT)) > 30
+    others = cast.membership(cast.annotator).messages.create(
+        text="Please look again.", written_by=cast.lead, written_at=now
+    )
     erased = erasure.erase_person(user=person, by=None, now=now)
     assert list_tables_with(TEXT) == {}
     assert list_tables_with("2001:db8::77") == {}
     assert erased.mentions == []
+    assert MemberMessage.objects.filter(pk=others.pk, text="Please look again.", written_by=cast.lead).exists()
     event = Event.objects.get(what="rater.paused")
     assert event.detail == {"reason": TOMBSTONE, "purpose": "login"}
     assert not EventOrigin.objects.filter(event=event).exists()

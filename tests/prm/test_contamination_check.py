@@ -176,7 +176,8 @@ def test_training_set_of_an_external_prm_is_not_stated(client: Client) -> None:
     client.force_login(user)
     (warning,) = prms.list_gate_alarms(generation.gate)
     assert warning in page(client, "generations", project)
-    assert page(client, "prm", project, version=1)
+    shown = client.get(reverse("dashboard:prm", kwargs={"slug": project.slug, "version": 1}))
+    assert shown.context["contamination"]["is_stated"] is False
 
 
 def test_external_prm_can_name_its_training_snapshot(client: Client, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Every trace has a reason for its selection, as a code and as a sentence."""
 
+import numpy as np
 import pytest
 
 from labeling import gold_sets, queue
 from labeling.models import Project, Trace
 from labeling.models.queue import SamplingSource
-from prm import explanation
+from prm import explanation, registry, scores
 from prm.explanation import SelectionExplanation, SelectionReason
+from prm.registry import PRMIdentity
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +25,22 @@ def enqueue_trace(project: Project, slots: int = 1) -> Trace:
     trace = factories.make_trace(project)
     queue.enqueue(project_id=project.pk, arm=SamplingSource.UNIFORM, trace_ids=[trace.pk], slots=slots, now=NOW)
     return trace
+
+
+def test_scores_of_the_steps_are_explained_and_the_least_certain_is_marked() -> None:
+    project = factories.make_project()
+    trace = factories.make_trace(project, ["One.", "Two.", "Three."])
+    prm = registry.register_prm(project=project, identity=PRMIdentity("pushed", "m"), by=None, now=NOW)
+    registry.make_current(prm=prm, by=None, now=NOW)
+    numbers = scores.encode_scores(np.array([0.95, 0.5, 0.9]), ["One.", "Two.", "Three."], [True] * 3)
+    prm.scores.create(trace=trace, numbers=numbers, scored_at=NOW)
+    result = explain(trace)
+    assert result.by == prm.label
+    assert [step.number for step in result.steps] == [1, 2, 3]
+    rights = [step.p_right for step in result.steps]
+    assert all(right is not None for right in rights)
+    assert rights[1] == min(right for right in rights if right is not None)
+    assert result.steps[1].is_unsure
 
 
 def test_every_reason_has_its_own_sentence() -> None:

@@ -1,12 +1,16 @@
 """The jobs of a project, and of no other project."""
 
 import datetime as dt
+import inspect
 
 import pytest
+from celery import current_app
 from django.test import Client
 from django.urls import reverse
 
+from dashboard.views import jobs
 from jobs.models import Job, JobState
+from notices import outbox
 from prm import generations, registry
 from prm.registry import PRMIdentity
 from tests import factories
@@ -41,6 +45,15 @@ def test_running_job_shows_its_share_and_failed_job_its_reason(client: Client, c
     assert "The file ended early." in page
     assert 'hx-trigger="every 3s"' in page
     assert "elsewhere.work" not in page
+
+
+def test_every_kind_of_job_has_a_label() -> None:
+    current_app.loader.import_default_modules()
+    kinds = {
+        name for name, task in current_app.tasks.items() if list(inspect.signature(task.run).parameters) == ["job_id"]
+    }
+    assert len(kinds) > 10
+    assert kinds - {outbox.KIND} == set(jobs.JOB_LABELS)  # deliveries of notices are listed with the webhooks
 
 
 def test_job_of_a_generation_is_listed_without_actions(client: Client, cast: Personas) -> None:

@@ -27,12 +27,20 @@ def test_message_and_its_answer(client: Client, cast: Personas) -> None:
     assert "It is." in client.get(reverse("annotate:messages")).content.decode()
     client.force_login(cast.lead)
     assert messages.find_unseen_answers(cast.project) == {cast.annotator.pk}
+    overview, annotators = (
+        reverse(f"dashboard:{name}", args=[cast.project.slug]) for name in ("overview", "annotators")
+    )
+    thread = reverse("dashboard:thread", args=thread_args)
+    assert "answers" in {item.key for item in client.get(overview).context["todo"]}
+    links = client.get(annotators).content.decode().count(thread)
     inbox = reverse("dashboard:messages", args=[cast.project.slug])
     assert "data-new-answer" in client.get(inbox).content.decode()
     assert "It is." in client.get(reverse("dashboard:thread", args=thread_args)).content.decode()
     client.post(reverse("dashboard:mark_answers_seen", args=thread_args))
     assert "data-new-answer" not in client.get(inbox).content.decode()
     assert messages.find_unseen_answers(cast.project) == set()
+    assert "answers" not in {item.key for item in client.get(overview).context["todo"]}
+    assert client.get(annotators).content.decode().count(thread) == links - 1
 
 
 def test_message_to_all_counts_its_readers(client: Client, cast: Personas) -> None:
