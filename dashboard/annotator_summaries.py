@@ -44,7 +44,7 @@ class QualitySignal:
     """A monitored signal, formatted by its kind: a run length, standard deviations, or a share."""
 
     signal: SignalDescription
-    n_simulated: int = N_SIMULATED
+    n_simulated: str = f"{N_SIMULATED:,}"
 
     def _format(self, value: float) -> str:
         if self.signal.kind == "alike":
@@ -90,8 +90,8 @@ class AnnotatorFlag:
         return FALSE_FLAGS[self.key]
 
     @property
-    def n_simulated(self) -> int:
-        return N_SIMULATED
+    def n_simulated(self) -> str:
+        return f"{N_SIMULATED:,}"
 
 
 @dataclass(frozen=True)

@@ -65,4 +65,4 @@ def _build_row(inferred: ChosenConsensus, numbers: StepNumbers) -> tuple[str, st
         return trace_steps.describe_error_places([first_error], lambda position: numbers.at(trace, position))
 
     chosen = _("not determined") if draft is None else describe(draft.first_error)
-    return f"T-{trace}", describe(inferred.current.first_error), chosen, draft.n_votes if draft else 0
+    return str(trace), describe(inferred.current.first_error), chosen, draft.n_votes if draft else 0

@@ -44,7 +44,7 @@ class ListedLabel(serializers.Serializer[Any]):
 
 class ListedConsensus(serializers.Serializer[Any]):
     trace = serializers.IntegerField()
-    source = serializers.ChoiceField(
+    decided_by = serializers.ChoiceField(
         choices=["raters", "person"], help_text="`person` if a person decided the trace, regardless of who labeled it."
     )
     is_determined = serializers.BooleanField(
@@ -110,7 +110,7 @@ def _describe_page(project: Project, page: Sequence[Consensus], choice: RaterCho
 def _describe(row: Consensus) -> dict[str, Any]:
     return {
         "trace": row.trace_id,
-        "source": row.source,
+        "decided_by": row.source,
         "is_determined": True,
         "is_inferred": False,
         "first_error": row.first_error,
@@ -122,7 +122,7 @@ def _describe(row: Consensus) -> dict[str, Any]:
 
 
 def _describe_inferred(row: Consensus, draft: RevisionDraft | None) -> dict[str, Any]:
-    about = {"trace": row.trace_id, "source": row.source, "is_determined": draft is not None, "is_inferred": True}
+    about = {"trace": row.trace_id, "decided_by": row.source, "is_determined": draft is not None, "is_inferred": True}
     if draft is None:
         return about | dict.fromkeys(("first_error", "n_votes", "confidence", "probability", "labels"))
     return {

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.models import Consensus, FirstErrorReport, Project, Rater, RaterModelFit
 from labeling.models.consensus import ConsensusSource
-from labeling.quality import consensus, rater_model, resolve, settlements, submitted_reports
+from labeling.quality import consensus, rater_model, settlements, submitted_reports
 from labeling.quality.consensus import RevisionDraft
 from labeling.quality.rater_model import Posterior
 from stats import label_votes
@@ -76,7 +76,7 @@ def infer_consensus(*, project: Project, revisions: Sequence[Consensus], choice:
     posteriors = {}
     if fit is not None and reports:
         posteriors = rater_model.compute_posteriors(fit, rater_model.load_trace_shapes(remaining), reports)
-    ratings = resolve.load_ratings(reports)
+    ratings = consensus.load_ratings(reports)
     inferred = []
     for row in revisions:
         own, posterior = remaining[row.trace_id], posteriors.get(row.trace_id)
@@ -93,9 +93,9 @@ def infer_consensus(*, project: Project, revisions: Sequence[Consensus], choice:
                 confidence=None if is_decided else votes.count(place[0]) / len(votes),
                 n_votes=len(votes),
                 labels=(
-                    resolve.agree_with_decision(project, own, ratings, place[0])
+                    consensus.agree_with_decision(project, own, ratings, place[0])
                     if is_decided
-                    else resolve.derive_labels(project, own, ratings, place[0], posterior)
+                    else consensus.derive_labels(project, own, ratings, place[0], posterior)
                 ),
                 note=row.note,
                 posterior=None if is_decided else posterior,

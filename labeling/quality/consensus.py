@@ -6,17 +6,19 @@ Exports and training use `current_revisions`: the newest revision of each settle
 import datetime as dt
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
 from accounts.models import User
-from labeling.models import Consensus, Settlement
+from labeling.models import Consensus, Judgment, Project, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
+from labeling.models.project import Protocol
 from labeling.quality.rater_model import PROBABILITY_DIGITS, Posterior
 from labeling.quality.settlements import RESOLVED_STATES
+from labeling.quality.submitted_reports import RevisionReport
 
 NEGATIVE, NEUTRAL, POSITIVE = -1, 0, 1
 
@@ -98,6 +100,64 @@ def _majority_label(step: int, option: int, ratings: Sequence[int]) -> list[Step
     if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
         return []
     return [StepLabel(step, option, ranked[0][0], ranked[0][1] / len(ratings), len(ratings))]
+
+
+def uncensored_positions(submissions: Sequence[RevisionReport]) -> list[int | None]:
+    return [report.position for report in submissions if not report.is_censored]
+
+
+def derive_labels(
+    project: Project,
+    submissions: Sequence[RevisionReport],
+    ratings: Mapping[int, Sequence[OptionRating]],
+    first_error: int | None,
+    posterior: Posterior | None = None,
+) -> list[StepLabel]:
+    """Return the step labels that follow from a consensus on the first error, from the ratings of each assignment."""
+    rated = [rating for report in submissions for rating in ratings[report.assignment_id]]
+    if project.protocol == Protocol.EVERY_STEP:
+        return labels_from_every_step(rated)
+    votes = uncensored_positions(submissions)
+    return labels_from_first_error(rated, first_error=first_error, votes=votes, posterior=posterior)
+
+
+def agree_with_decision(
+    project: Project,
+    submissions: Sequence[RevisionReport],
+    ratings: Mapping[int, Sequence[OptionRating]],
+    first_error: int | None,
+) -> list[StepLabel]:
+    """Return the labels of these submissions that agree with a decision, and the decided first error."""
+    labels = [
+        label._replace(confidence=1.0) if not label.option else label
+        for label in derive_labels(project, submissions, ratings, first_error)
+        if label.option or not _contradicts(label, first_error)
+    ]
+    if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
+        labels.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
+    return sorted(labels)
+
+
+def _contradicts(label: StepLabel, first_error: int | None) -> bool:
+    is_negative = label.rating == NEGATIVE
+    if first_error is None or label.step < first_error:
+        return is_negative
+    return label.step == first_error and not is_negative
+
+
+def load_ratings(submissions: Sequence[RevisionReport]) -> dict[int, list[OptionRating]]:
+    """Return the ratings of each assignment."""
+    reports = {report.assignment_id: report for report in submissions}
+    rows = Judgment.objects.filter(
+        turn__assignment_id__in=reports,
+        rating__isnull=False,
+        turn__step__is_rateable=True,
+    ).values_list("turn__assignment_id", "turn__revision", "turn__step__position", "option__position", "rating")
+    ratings: dict[int, list[OptionRating]] = defaultdict(list)
+    for assignment_id, revision, step, option, rating in rows:
+        if rating is not None and reports[assignment_id].revision == revision:
+            ratings[assignment_id].append(OptionRating(step, option, rating, reports[assignment_id].position))
+    return ratings
 
 
 class AssistedConsensus(NamedTuple):

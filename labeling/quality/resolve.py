@@ -17,16 +17,14 @@ from django.db.models import Exists, OuterRef, Q
 
 from events import audit_log
 from labeling import queue
-from labeling.models import AddedSlot, Assignment, FirstErrorReport, Judgment, Project, RaterModelFit, Settlement
+from labeling.models import AddedSlot, Assignment, FirstErrorReport, Project, RaterModelFit, Settlement
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import ConsensusSource, FitBasis, SettlementState
 from labeling.models.project import Protocol
 from labeling.quality import consensus, project_stats, rater_model, redundancy, settlements, submitted_reports
 from labeling.quality.consensus import (
-    NEGATIVE,
     NO_ASSISTED_CONSENSUS,
     AssistedConsensus,
-    OptionRating,
     RevisionDraft,
     StepLabel,
 )
@@ -285,13 +283,9 @@ def _compute_assisted_consensus(
         return {}
     trace_posteriors = _compute_posteriors(rater_model.load_current_fit(project_id, FitBasis.ASSISTED), by_trace)
     return {
-        trace: AssistedConsensus(_uncensored_positions(rows), trace_posteriors.get(trace))
+        trace: AssistedConsensus(consensus.uncensored_positions(rows), trace_posteriors.get(trace))
         for trace, rows in by_trace.items()
     }
-
-
-def _uncensored_positions(submissions: Sequence[RevisionReport]) -> list[int | None]:
-    return [report.position for report in submissions if not report.is_censored]
 
 
 def _save_reports(project: Project, by_trace: Mapping[int, list[RevisionReport]]) -> None:
@@ -420,7 +414,7 @@ def _contest(row: Settlement, reason: str, now: dt.datetime) -> None:
 
 
 def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, WeighedVotes]], now: dt.datetime) -> None:
-    ratings = load_ratings([report for review, _ in settled for report in review.submissions])
+    ratings = consensus.load_ratings([report for review, _ in settled for report in review.submissions])
     drafts = [
         RevisionDraft(
             trace_id=review.row.trace_id,
@@ -429,7 +423,7 @@ def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, Weig
             source=ConsensusSource.RATERS,
             confidence=weighed.share,
             n_votes=weighed.n_votes,
-            labels=derive_labels(project, review.submissions, ratings, weighed.first_error, review.posterior),
+            labels=consensus.derive_labels(project, review.submissions, ratings, weighed.first_error, review.posterior),
             posterior=review.posterior,
             assisted=review.assisted,
         )
@@ -440,64 +434,10 @@ def _save_consensus(project: Project, settled: Sequence[tuple[_TraceReview, Weig
         review.row.consensus_revision = revisions[review.row.trace_id]
 
 
-def derive_labels(
-    project: Project,
-    submissions: Sequence[RevisionReport],
-    ratings: Mapping[int, Sequence[OptionRating]],
-    first_error: int | None,
-    posterior: Posterior | None = None,
-) -> list[StepLabel]:
-    """Return the step labels that follow from a consensus on the first error, from the ratings of each assignment."""
-    rated = [rating for report in submissions for rating in ratings[report.assignment_id]]
-    if project.protocol == Protocol.EVERY_STEP:
-        return consensus.labels_from_every_step(rated)
-    votes = _uncensored_positions(submissions)
-    return consensus.labels_from_first_error(rated, first_error=first_error, votes=votes, posterior=posterior)
-
-
 def derive_decided_labels(row: Settlement, first_error: int | None) -> list[StepLabel]:
     """Return the raters' labels that agree with a person's decision, with confidence 1, and the decided first error."""
     submissions = load_voting_submissions(row.trace_id)
-    return agree_with_decision(row.project, submissions, load_ratings(submissions), first_error)
-
-
-def agree_with_decision(
-    project: Project,
-    submissions: Sequence[RevisionReport],
-    ratings: Mapping[int, Sequence[OptionRating]],
-    first_error: int | None,
-) -> list[StepLabel]:
-    """Return the labels of these submissions that agree with a decision, and the decided first error."""
-    labels = [
-        label._replace(confidence=1.0) if not label.option else label
-        for label in derive_labels(project, submissions, ratings, first_error)
-        if label.option or not _contradicts(label, first_error)
-    ]
-    if first_error is not None and not any(label[:2] == (first_error, 0) for label in labels):
-        labels.append(StepLabel(first_error, 0, NEGATIVE, 1.0, 0))
-    return sorted(labels)
-
-
-def _contradicts(label: StepLabel, first_error: int | None) -> bool:
-    is_negative = label.rating == NEGATIVE
-    if first_error is None or label.step < first_error:
-        return is_negative
-    return label.step == first_error and not is_negative
-
-
-def load_ratings(submissions: Sequence[RevisionReport]) -> dict[int, list[OptionRating]]:
-    """Return the ratings of each assignment."""
-    reports = {report.assignment_id: report for report in submissions}
-    rows = Judgment.objects.filter(
-        turn__assignment_id__in=reports,
-        rating__isnull=False,
-        turn__step__is_rateable=True,
-    ).values_list("turn__assignment_id", "turn__revision", "turn__step__position", "option__position", "rating")
-    ratings: dict[int, list[OptionRating]] = defaultdict(list)
-    for assignment_id, revision, step, option, rating in rows:
-        if rating is not None and reports[assignment_id].revision == revision:
-            ratings[assignment_id].append(OptionRating(step, option, rating, reports[assignment_id].position))
-    return ratings
+    return consensus.agree_with_decision(row.project, submissions, consensus.load_ratings(submissions), first_error)
 
 
 def load_voting_submissions(trace_id: int) -> list[RevisionReport]:

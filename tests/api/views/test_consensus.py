@@ -30,7 +30,8 @@ def test_consensus_is_listed_for_all_or_chosen_raters_in_pages(people: list[Rate
     program, address = api_clients.make_client(viewer), reverse("api:consensus", args=[project.slug])
 
     def load(**query: Any) -> dict[int, dict[str, Any]]:
-        found, cursor = {}, 0
+        found: dict[int, dict[str, Any]] = {}
+        cursor = 0
         while cursor is not None:
             page = program.get(address, {"limit": 2, "cursor": cursor, **query}).json()
             assert len(page["traces"]) <= 2
@@ -55,4 +56,4 @@ def test_consensus_is_listed_for_all_or_chosen_raters_in_pages(people: list[Rate
     assert without[decisive]["labels"] is None
     assert load(only=[people[1].labeler, people[2].labeler])[outvoted]["n_votes"] == 2
     assert program.get(address, {"without": "nobody"}).status_code == 422
-    assert program.get(address, {"whithout": bad}).status_code == 422
+    assert program.get(address, {"whithout": "nobody"}).status_code == 422

@@ -18,7 +18,7 @@ from labeling import raters
 from labeling.models import Lane, ProjectStats, Rater
 from labeling.models.queue import SamplingSource
 from labeling.projects import lifecycle
-from labeling.quality import project_stats
+from labeling.quality import project_stats, signals
 from stats import rater_protection
 from tests import factories
 from tests.dashboard.labeled_project import count_queries_as_it_grows, label_traces, read_csv
@@ -66,7 +66,7 @@ def test_annotator_page_shows_the_evidence_and_who_paused(client: Client, cast: 
     ]
     assert 'data-paused-by="check"' in pages[0]
     assert 'data-protection="overwhelming"' in pages[0]
-    assert 'data-false-alarms="0.01"' in pages[0]  # of repetitive results
+    assert f'data-false-alarms="{signals.FALSE_FLAGS["alike"]}"' in pages[0].partition('data-flag="alike"')[2]
     for key, n_false in rater_protection.PAUSED_ALONE.items():
         row = pages[0].partition(f'data-signal="{key}"')[2].partition("</tr>")[0]
         assert f'data-false-pauses="{n_false}"' in row

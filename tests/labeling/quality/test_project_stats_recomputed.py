@@ -204,7 +204,7 @@ def test_chosen_labelers_of_a_file_equal_the_recomputation(client: Client, proje
     for choice, chosen in (("without", list(named)[:2]), ("only", list(named)[:4])):
         kept = {name for pk, name in named.items() if (pk in chosen) == (choice == "only")}
         by_hand = agreement_by_hand.compute([keep_raters(row, kept) for row in rows], agreement_by_hand.is_imported)
-        query = {"rater": chosen, "choice": choice}
+        query: dict[str, Any] = {"rater": chosen, "choice": choice}
         response = client.get(reverse("dashboard:agreement", args=[project.slug]), query)
         agreement = response.context["agreement"]
         assert agreement["part"].key == "imported"
