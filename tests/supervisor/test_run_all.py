@@ -53,7 +53,7 @@ def test_platform_keeps_its_data_and_leaves_no_process(opened: Opener) -> None:
     assert first.process.wait(platform_process.PATIENCE) == 0
     assert first.family() == {}
     ours = [path for path in first.data.rglob("*") if "postgresql" not in path.parts and not path.is_symlink()]
-    assert {path.name for path in ours} > {"beat-schedule.dat", "supervisor.lock", "web.log"}
+    assert {path.name for path in ours} > {"supervisor.lock", "web.log"}
     assert [path for path in ours if path.stat().st_mode & 0o077] == []
 
     second = opened()
