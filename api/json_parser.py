@@ -31,7 +31,13 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        body = stream.read(MAX_BODY_BYTES + 1)
+        announced = parser_context["request"].headers.get("Content-Length", "") if parser_context else ""
+        if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
+            raise BodyTooLarge
+        try:
+            body = stream.read(MAX_BODY_BYTES + 1)
+        except OSError as error:
+            raise ParseError(_("The request body is incomplete. Send it again.")) from error
         if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
         if _NUL.search(body):

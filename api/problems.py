@@ -64,6 +64,13 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
     return response
 
 
+def refuse_with(detail: str, content: dict[str, Any]) -> Response:
+    """Return a problem document with further members."""
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    document = {"type": "about:blank", "status": status_code, "detail": detail, **content}
+    return Response(document, status=status_code, content_type="application/problem+json")
+
+
 def add_problems_to_schema(result: dict[str, Any], **_of_the_generator: Any) -> dict[str, Any]:
     """Add the problem responses to every operation of the OpenAPI schema."""
     result["components"]["schemas"]["Problem"] = _PROBLEM_SCHEMA

@@ -32,7 +32,7 @@ def iter_chunks(request: Request) -> Iterator[bytes]:
     try:
         while piece := stream.read(CHUNK_BYTES):
             yield piece
-    except OSError as error:
+    except Exception as error:  # the web server has its own errors for malformed chunks
         message = _("The request body is incomplete. Send it again.")
         raise ApiProblem(message, status_code=status.HTTP_400_BAD_REQUEST) from error
 

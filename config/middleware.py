@@ -36,7 +36,7 @@ class SecurityHeadersMiddleware:
 
 
 class ApiProblemMiddleware:
-    """Answer every refusal below API_PREFIX as a problem document (RFC 9457), whichever code refused the request.
+    """Answer every refusal at or below API_PREFIX as a problem document (RFC 9457), whichever code refused the request.
 
     The views of the API make their own; URL resolution, other middleware and unexpected errors make pages."""
 
@@ -45,7 +45,7 @@ class ApiProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        is_refusal = response.status_code >= 400 and request.path_info.startswith(settings.API_PREFIX)
+        is_refusal = response.status_code >= 400 and f"{request.path_info}/".startswith(settings.API_PREFIX)
         if not is_refusal or response.headers.get("Content-Type") == problems.CONTENT_TYPE:
             return response
         kept = {name: response.headers[name] for name in ("Allow", "Retry-After") if name in response.headers}

@@ -23,7 +23,7 @@ def lock_data_folder(folder: Path, *, url: str) -> IO[str]:
     try:
         for part in (folder, folder / "logs", folder / "valkey"):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = (folder / "supervisor.lock").open("a+")
+        lock = os.fdopen(os.open(folder / "supervisor.lock", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
     except OSError as error:
         raise StartupError(
             f"The data folder {folder} is not writable ({error.strerror}): choose another with --data DIR."

@@ -25,6 +25,7 @@ def run_platform(folder: Path, *, port: int, with_demo: bool) -> None:
         url = f"http://127.0.0.1:{port}/"
         with paths.lock_data_folder(folder, url=url):
             install.install_requirements()
+            os.umask(0o077)  # files of the data folder are for this user only, whatever the mode of the folder
             env = _build_environment(folder, url=url)
             _start_all(started, folder, port, env, with_demo=with_demo)
             children.print_line(f"Stepmark is ready at {url}")

@@ -75,7 +75,7 @@ class JudgeRunSerializer(StrictSerializer):
     state = serializers.CharField(read_only=True)
     pause = serializers.CharField(read_only=True, help_text="Why the run is paused.")
     pause_line = serializers.CharField(read_only=True)
-    resumes_at = serializers.DateTimeField(read_only=True)
+    resumes_at = serializers.DateTimeField(read_only=True, allow_null=True)
     n_traces = serializers.IntegerField(read_only=True)
     n_judged = serializers.IntegerField(read_only=True)
     n_labeled = serializers.IntegerField(read_only=True, help_text="Traces with a readable answer.")
@@ -86,7 +86,7 @@ class JudgeRunSerializer(StrictSerializer):
     completion_tokens = serializers.IntegerField(read_only=True)
     money = serializers.DecimalField(max_digits=16, decimal_places=8, read_only=True)
     asked_at = serializers.DateTimeField(read_only=True)
-    ended_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
 
 class JudgeListView(ProjectView):

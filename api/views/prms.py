@@ -5,6 +5,7 @@ from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope, User
 from api import request_bodies
-from api.problems import ApiProblem
+from api.problems import ApiProblem, refuse_with
 from api.views.projects import ProjectView
 from formats import integers
 from outbound.sealed_secrets import SecretUnreadable
@@ -151,8 +152,10 @@ class PushScoresView(ProjectView):
         except scores.NotPushable as error:
             raise ApiProblem(str(error)) from None
         bad_lines = [{"line": line, "reason": reason} for line, reason in report.bad_lines]
-        status_code = 422 if report.bad and not report.added else 200
-        return Response({**vars(report), "bad_lines": bad_lines}, status=status_code)
+        content = {**vars(report), "bad_lines": bad_lines}
+        if report.bad and not report.added:
+            return refuse_with(_("No line has scores that can be stored; see `bad_lines`."), content)
+        return Response(content)
 
 
 def _iter_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -44,8 +44,9 @@ def anna() -> User:
     return user
 
 
-def current_code(secret: str) -> str:
-    return str(totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30)))
+def current_code(secret: str, *, age: int = 0) -> str:
+    """Return the code of now, or of so many half minutes ago."""
+    return str(totp.format_hotp_value(totp.hotp_value(secret, int(time.time()) // 30 - age)))
 
 
 def give_app(user: User) -> str:
@@ -114,6 +115,14 @@ def test_code_works_once(client: Client, anna: User) -> None:
     log_in(elsewhere)
     elsewhere.post(reverse("mfa_authenticate"), {"code": code})
     assert elsewhere.get(reverse("annotate:home")).status_code == 302
+
+
+def test_code_expires(client: Client, anna: User) -> None:
+    secret = give_app(anna)
+    log_in(client)
+    for age, is_right in ((3, False), (-3, False), (0, True)):
+        response = client.post(reverse("mfa_authenticate"), {"code": current_code(secret, age=age)})
+        assert (response.status_code == 302) == is_right
 
 
 def test_wrong_codes_are_limited_per_account(client: Client, anna: User) -> None:

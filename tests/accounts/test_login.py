@@ -43,6 +43,24 @@ def test_login_accepts_username_or_email_in_any_case(name: str, client: Client, 
     assert client.session["_auth_user_id"] == str(anna.pk)
 
 
+def test_long_password_is_compared_as_it_was_typed(client: Client, anna: User) -> None:
+    """64 characters of one kind, with spaces at both ends: none is required, cut off or changed."""
+    password = " " + "xyzzy quux " * 5 + "plugh   "
+    assert len(password) == 64
+    client.force_login(anna)
+    assert (
+        client.post(reverse("account_change_password"), {"current": PASSWORD, "password": password}).status_code == 302
+    )
+    for typed, is_right in (
+        (password.strip(), False),
+        (password[:-1], False),
+        (password.upper(), False),
+        (password, True),
+    ):
+        fresh = Client()
+        assert (log_in(fresh, "anna", typed).status_code == 302) == is_right
+
+
 @pytest.mark.parametrize("name", ["Anna", "nobody"])
 def test_login_does_not_reveal_whether_the_name_exists(name: str, client: Client, anna: User) -> None:
     response = log_in(client, name, "another guess")

@@ -1,7 +1,7 @@
 """Responses to requests that schemathesis makes from the OpenAPI schema are those of the schema.
 
-By default, the owner sends a few requests to each operation. With API_SCHEMA_SECONDS=600, each role sends requests for
-that long.
+By default, the owner sends a few requests to each operation. With API_SCHEMA_SECONDS=600, all roles send requests, for
+that long in all.
 """
 
 import collections
@@ -20,6 +20,8 @@ from django.db import close_old_connections, transaction
 from django.utils import timezone
 from hypothesis import strategies
 from schemathesis import GenerationMode, checks
+from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Ok
 
 from accounts import tokens
 from accounts.models import Scope, User
@@ -82,7 +84,7 @@ def find_failures(case: Any, secret: str) -> list[str]:
     for name in CHECKS:
         try:
             case.validate_response(response, checks=[checks.CHECKS.get_one(name)])
-        except ExceptionGroup as group:
+        except FailureGroup as group:
             found += [f"{status} {name}: {error}"[:300] for error in group.exceptions]
     return found
 
@@ -116,21 +118,22 @@ def test_responses_are_those_of_the_schema(personas: LoggedInPersonas, applicati
     User.objects.filter(pk=cast.owner.pk).update(is_staff=True)
     arguments = {**make_arguments(personas), "slug": cast.project.slug}
     checks.load_all_checks()
-    operations = [each.ok() for each in schemathesis.openapi.from_wsgi("/api/schema", application).get_all_operations()]
+    found = schemathesis.openapi.from_wsgi("/api/schema", application).get_all_operations()
+    operations = [each.ok() for each in found if isinstance(each, Ok)]
+    assert len(operations) > 30
     failures: Failures = collections.defaultdict(collections.Counter)
-    began, sent = time.monotonic(), collections.Counter[str]()
-    ends_at = began + (SECONDS or SHORT_SECONDS)
-    while True:
-        for person in MEMBERS if SECONDS else ["owner"]:
-            user = User.objects.get(pk=getattr(cast, person).pk)
-            _, secret = tokens.create_api_token(
-                user=user, name="x", scopes=tuple(Scope), lasts=None, now=timezone.now()
-            )
+    sent = collections.Counter[str]()
+    people = MEMBERS if SECONDS else ("owner",)
+    for person in people:
+        user = User.objects.get(pk=getattr(cast, person).pk)
+        _, secret = tokens.create_api_token(user=user, name="x", scopes=tuple(Scope), lasts=None, now=timezone.now())
+        ends_at = time.monotonic() + (SECONDS or SHORT_SECONDS) / len(people)
+        is_first = True
+        while is_first or (SECONDS and time.monotonic() < ends_at):
+            is_first = False
             random.shuffle(operations)
             for operation in operations:
                 sent[person] += send_requests(operation, arguments, secret, ends_at, failures)
-        if not SECONDS or time.monotonic() > ends_at:
-            break
     record_property("requests", dict(sent))
     assert {name: dict(found) for name, found in failures.items() if found} == {}
     assert sent["owner"] > 0

@@ -11,11 +11,14 @@ from django.test import Client
 from django.urls import resolve, reverse
 
 from accounts.models import Scope, User
+from labeling.models import RaterGroup
 from people import members
 from people.models import Role
 from tests import factories
 from tests.api import api_clients
+from tests.dashboard.url_cases import rule_args
 from tests.exports.url_cases import snapshot_file_args
+from tests.machines.url_cases import make_run
 from tests.people.personas import LoggedInPersonas, Personas, make_personas
 from tests.prm.url_cases import prm_args
 from tests.url_arguments import import_args
@@ -40,6 +43,9 @@ READ = {
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
+# Operations whose URL or query has the number or the name of a row.
+OF_ROWS = {"import", "bad_lines", "snapshot", "file", "push_scores", "traces", "rule", "judge_runs", "judge_run"}
+OF_ROWS |= {"resume_judge_run"}
 Operation = tuple[str, str, str]  # name, method, URL
 
 
@@ -100,14 +106,16 @@ def test_walk_finds_nothing_of_another_project(personas: LoggedInPersonas) -> No
     cast, elsewhere = personas.cast, make_personas("other-")
     members.add_member(project=elsewhere.project, user=cast.owner, role=Role.LEAD, now=factories.NOW)
     prm_args(elsewhere)
-    named = {"job": import_args(elsewhere)["job"], **snapshot_file_args(elsewhere)}
+    run = make_run(elsewhere)
+    numbers = {"job": import_args(elsewhere)["job"], "judge": run.judge_id, "run": run.pk, **rule_args(elsewhere)}
+    named = {**numbers, **snapshot_file_args(elsewhere), "slug": cast.project.slug}
     program = api_clients.make_client(cast.owner)
-    met = {}
-    for operation in operations(cast, **{**named, "slug": cast.project.slug}):
-        if operation[0].split()[1] in {"import", "bad_lines", "snapshot", "file", "push_scores", "traces"}:
-            met[operation[0]] = ask(program, cast, operation)
-    assert len(met) == 8
-    assert set(met.values()) == {404}
+    every = [operation for operation in operations(cast, **named) if operation[0].split()[1] in OF_ROWS]
+    group = RaterGroup.objects.create(project=elsewhere.project, name="Geometry", made_at=factories.NOW)
+    every.append(("delete group", "delete", reverse("api:group", args=[cast.project.slug, group.name])))
+    assert {name.split()[1] for name, *_ in every} == OF_ROWS | {"group"}
+    met = {operation[0]: ask(program, cast, operation) for operation in every}
+    assert {name: status for name, status in met.items() if status != 404} == {}
 
 
 SCOPES = {

@@ -30,7 +30,8 @@ def check(response: Any, status: int) -> dict[str, Any]:
 
 def test_unknown_addresses_and_methods(personas: LoggedInPersonas) -> None:
     client = api_clients.make_client(personas.cast.owner)
-    check(client.get("/api/nothing"), 404)
+    for address in ("/api/nothing", "/api/", "/api"):
+        check(client.get(address), 404)
     check(client.get("/api/projects/no such slug"), 404)
     check(Client().get("/api/projects/x/imports/999999999999999999999999999999"), 401)
     project = personas.cast.project.slug

@@ -12,17 +12,21 @@ import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher
 
-from tests import servers
+from tests import factories, servers
 
 pytestmark = pytest.mark.fault
 
 CADDY = Path(sys.executable).with_name("caddy")
 MESSAGE_LIMIT = 33_000_000
+LOGIN, PASSWORD = "anna", "seven green ladders"
 
 
 def find_port() -> int:
@@ -73,6 +77,9 @@ def is_speaking_tls(port: int) -> bool:
 
 @pytest.mark.usefixtures("real_connections")
 def test_reference_proxy_works(tmp_path: Path, broker: str) -> None:
+    user = factories.make_user(LOGIN)
+    user.password = Argon2PasswordHasher().encode(PASSWORD, "salt-for-this-test")
+    user.save()
     port, log = find_port(), tmp_path / "web.log"
     env = servers.process_environment(tmp_path, broker=broker)
     env |= {
@@ -101,6 +108,7 @@ def check_platform(port: int, plain: int) -> None:
     response.read()
     assert response.status == 200
     assert int(re.findall(r"max-age=(\d+)", response.headers["Strict-Transport-Security"])[0]) >= 31_536_000
+    check_cookies(secure)
     secure.close()
     insecure = HTTPConnection("localhost", plain, timeout=60)
     insecure.request("GET", "/", headers={"Host": "localhost"})
@@ -108,6 +116,28 @@ def check_platform(port: int, plain: int) -> None:
     assert redirect.status == 308
     assert redirect.headers["Location"].startswith("https://localhost")
     insecure.close()
+
+
+def check_cookies(line: HTTPSConnection) -> None:
+    """Log in, and check that browsers bind each cookie to this host and to TLS."""
+    line.request("GET", "/accounts/login/")
+    response = line.getresponse()
+    (hidden,) = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', response.read().decode())[:1]
+    token = SimpleCookie(response.headers["Set-Cookie"])["__Host-csrftoken"]
+    form = urlencode({"csrfmiddlewaretoken": hidden, "login": LOGIN, "password": PASSWORD})
+    headers = {"Cookie": f"{token.key}={token.value}", "Origin": f"https://localhost:{line.port}"}
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    line.request("POST", "/accounts/login/", form, headers)
+    response = line.getresponse()
+    response.read()
+    assert response.status == 302
+    sent = [SimpleCookie(each) for each in response.headers.get_all("Set-Cookie", [])]
+    cookies = [token, *(each for cookie in sent for each in cookie.values() if each.value)]
+    session = next(each for each in cookies if each.key == "__Host-sessionid")
+    assert session["httponly"]
+    for each in cookies:
+        assert each.key.startswith("__Host-")
+        assert (bool(each["secure"]), each["path"], each["domain"], each["samesite"]) == (True, "/", "", "Lax")
 
 
 class RecordingServer:

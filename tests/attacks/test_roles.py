@@ -1,4 +1,4 @@
-"""Who may do what, beyond the walk over pages and roles: scopes of tokens, worker accounts, references of uploads."""
+"""Who may do what, beyond the walks over pages and the API: worker accounts, references of uploads."""
 
 import json
 from pathlib import Path
@@ -12,53 +12,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Scope, User
+from accounts.models import User
 from labeling.models import Project
 from people import invitations, members
 from people.models import Role
 from tests import factories
-from tests.api import api_clients
-from tests.api.test_authentication_walk import ask, operations
 from tests.people.personas import MEMBERS, LoggedInPersonas
-from tests.prm.url_cases import prm_args
 from tests.test_permissions import URL_CASES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.fault]
-
-# The scope that each operation requires. A new operation without a row fails.
-REQUIRED = {
-    "get project": Scope.READ,
-    "get agreement": Scope.READ,
-    "get traces": Scope.READ,
-    "get imports": Scope.READ,
-    "get import": Scope.READ,
-    "get bad_lines": Scope.READ,
-    "get snapshots": Scope.READ,
-    "get snapshot": Scope.READ,
-    "get file": Scope.TAKE_OUT,
-    "get groups": Scope.READ,
-    "get rules": Scope.READ,
-    "get pay": Scope.READ,
-    "post imports": Scope.BRING_IN,
-    "delete import": Scope.BRING_IN,
-}
-
-
-def test_every_operation_by_scope(personas: LoggedInPersonas) -> None:
-    """A token with one scope may do exactly the operations of that scope, whatever its person may do."""
-    cast = personas.cast
-    prm_args(cast)
-    every = list(operations(cast))
-    admitted: dict[str, set[str]] = {name: set() for name, _method, _address in every}
-    for scope in Scope:
-        program = api_clients.make_client(cast.owner, scope)
-        for operation in every:
-            if ask(program, cast, operation) != 403:
-                admitted[operation[0]].add(scope.value)
-    assert {name: len(scopes) for name, scopes in admitted.items() if len(scopes) != 1} == {}
-    for name, scope in REQUIRED.items():
-        assert admitted[name] == {scope.value}, name
-    assert not [name for name, scopes in admitted.items() if not name.startswith("get ") and scopes == {"read"}]
 
 
 def make_worker(project: Project, by: User) -> Client:

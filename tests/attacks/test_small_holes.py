@@ -1,6 +1,7 @@
 """Regression tests for small vulnerabilities found by manual testing."""
 
 import datetime as dt
+import json
 import logging
 import runpy
 from types import SimpleNamespace
@@ -80,6 +81,22 @@ def test_server_refuses_a_weak_key_with_an_https_origin(
     else:
         config["on_starting"](server)
     assert config["umask"] == 0o077
+
+
+def test_trace_is_refused(personas: LoggedInPersonas) -> None:
+    """A response that repeats its request would show a script what only the browser sends."""
+    project = reverse("dashboard:overview", args=[personas.cast.project.slug])
+    for person, address in (("owner", "/"), ("owner", project), ("visitor", "/accounts/login/"), ("visitor", "/api/x")):
+        response = personas.client(person).trace(address, headers={"X-Secret": "hunter2"})
+        assert response.status_code in {404, 405}
+        assert b"hunter2" not in response.content
+
+
+def test_no_field_of_a_response_must_have_a_character(personas: LoggedInPersonas) -> None:
+    """The schema once said that the failure of a job is never empty, so that clients refused every healthy job."""
+    schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
+    assert "minLength" not in json.dumps(schema["components"])
+    assert schema["components"]["schemas"]["Job"]["properties"]["failure"]["type"] == "string"
 
 
 def test_personal_pages_are_not_stored(personas: LoggedInPersonas) -> None:

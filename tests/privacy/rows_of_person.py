@@ -1,5 +1,6 @@
 """A row of a person in every table that takes text about people, made from the models."""
 
+import datetime as dt
 import itertools
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +11,7 @@ from django.db import connection, models
 from accounts.models import User
 from events import append_only
 from labeling.models import Project, Rater
+from labeling.quality import pay, project_stats
 from privacy import inventory
 from tests.factories import NOW
 
@@ -112,3 +114,20 @@ def _make_reference(field: Any, project: Project, number: int) -> int | None:
     # Another project for a rater, because the person has one here.
     is_here = field.related_model is Project and not field.unique and field.model is not Rater
     return project.pk if is_here else 1_000_000 + number
+
+
+def read_figures(project: Project, now: dt.datetime) -> list[object]:
+    """Return the figures that an erasure must not change: agreement and pay."""
+    stats = project_stats.build_stats_content(project_id=project.pk, now=now)
+    return [stats["headline"], stats["pair"], stats["confusion"], pay.list_pay(project=project)]
+
+
+def list_tables_with(text: str) -> dict[str, int]:
+    """Search the text of whole rows in every table, with ordinary SQL instead of the platform's own search."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT count(*) FROM "{table}" AS row WHERE row::text ILIKE %s', [f"%{text}%"])
+            if n := cursor.fetchone()[0]:
+                found[table] = n
+    return found

@@ -52,6 +52,9 @@ def test_platform_keeps_its_data_and_leaves_no_process(opened: Opener) -> None:
     first.process.terminate()
     assert first.process.wait(platform_process.PATIENCE) == 0
     assert first.family() == {}
+    ours = [path for path in first.data.rglob("*") if "postgresql" not in path.parts and not path.is_symlink()]
+    assert {path.name for path in ours} > {"supervisor.lock", "web.log"}
+    assert [path for path in ours if path.stat().st_mode & 0o077] == []
 
     second = opened()
     assert (second.data / "secret_key").read_text() == key

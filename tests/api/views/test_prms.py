@@ -92,6 +92,9 @@ def test_pushed_scores_are_stored_once_and_bad_lines_are_reported() -> None:
     assert [each["line"] for each in told["bad_lines"]] == [4, 5, 6, 7, 8, 10]
     assert scores.load_step_scores(prm.pk, [one.pk])[one.pk] == pytest.approx([0.9, 0.8, 0.1])
     assert push(program, prm, good).json()["known"] == 1
+    refused = push(program, prm, b"{nonsense")
+    assert api_clients.problem_detail(refused)
+    assert (refused.status_code, refused.json()["bad"], refused.json()["bad_lines"][0]["line"]) == (422, 1, 1)
     assert Score.objects.count() == 2
 
 
