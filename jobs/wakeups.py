@@ -27,11 +27,11 @@ _covered_until: dict[str, float] = {}
 _served: ContextVar[str] = ContextVar("served", default="")
 
 
-def request_task(task: str) -> None:
+def request_task(task: str, *, is_awaited: bool = False) -> None:
     """Run the task soon after the surrounding transaction commits. A request that an earlier one covers costs
-    nothing."""
+    nothing. `is_awaited`: someone waits for it, so that it also runs soon under steady work."""
     if task != _served.get():
-        transaction.on_commit(partial(_publish, task))
+        transaction.on_commit(partial(_publish, task, is_awaited))
 
 
 @contextmanager
@@ -44,14 +44,15 @@ def serving(task: str) -> Iterator[None]:
         _served.reset(token)
 
 
-def _publish(task: str) -> None:
-    if time.monotonic() < _covered_until.get(task, 0.0):
+def _publish(task: str, is_awaited: bool) -> None:
+    request = f"{task}:awaited" if is_awaited else task
+    if time.monotonic() < _covered_until.get(request, 0.0):
         return
-    delay = BUSY_DELAY_SECONDS if cache.get(f"recent:{task}") else DELAY_SECONDS
-    if not cache.add(f"requested:{task}", 1, timeout=delay):  # by another process, to be served soon
-        _covered_until[task] = time.monotonic() + 1
+    delay = BUSY_DELAY_SECONDS if not is_awaited and cache.get(f"recent:{task}") else DELAY_SECONDS
+    if not cache.add(f"requested:{request}", 1, timeout=delay):  # by another process, to be served soon
+        _covered_until[request] = time.monotonic() + 1
         return
-    _covered_until[task] = time.monotonic() + delay
+    _covered_until[request] = time.monotonic() + delay
     cache.set(f"recent:{task}", 1, timeout=delay + BUSY_DELAY_SECONDS)
     try:
         current_app.send_task(task, countdown=delay, expires=delay + EXPIRES_SECONDS, retry=False)

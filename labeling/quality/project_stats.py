@@ -109,7 +109,7 @@ def load_project_stats(*, project_id: int) -> ProjectStats | None:
 def await_stats(*, project_ids: Sequence[int]) -> None:
     """Compute these statistics soon if they are stale: someone looks at them."""
     if ProjectStats.objects.filter(pk__in=project_ids, is_stale=True, is_awaited=False).update(is_awaited=True):
-        wakeups.request_task(settlements.REFRESH_TASK)
+        wakeups.request_task(settlements.REFRESH_TASK, is_awaited=True)
 
 
 def choose_headline(content: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -130,7 +130,7 @@ def mark_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: bool = Tr
     """Mark statistics as stale. `is_awaited`: after an act of a person, who will look at its effect."""
     if not mark_existing_stats_stale(project_id=project_id, now=now, is_awaited=is_awaited):
         ProjectStats.objects.update_or_create(project_id=project_id, defaults={"is_stale": True})
-        wakeups.request_task(settlements.REFRESH_TASK)
+        wakeups.request_task(settlements.REFRESH_TASK, is_awaited=is_awaited)
 
 
 def mark_existing_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: bool = True) -> bool:
@@ -140,7 +140,7 @@ def mark_existing_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: 
     changed = {"is_stale": True, "is_awaited": True} if is_awaited else {"is_stale": True}
     if not ProjectStats.objects.filter(pk=project_id).update(**changed):
         return False
-    wakeups.request_task(settlements.REFRESH_TASK)
+    wakeups.request_task(settlements.REFRESH_TASK, is_awaited=is_awaited)
     return True
 
 

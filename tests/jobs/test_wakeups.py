@@ -42,6 +42,7 @@ def forget_requests(*, are_recent: bool = False) -> None:
     wakeups._covered_until.clear()
     for task in (settlements.REFRESH_TASK, "tests.task"):
         cache.delete(f"requested:{task}")
+        cache.delete(f"requested:{task}:awaited")
         if not are_recent:
             cache.delete(f"recent:{task}")
 
@@ -88,6 +89,9 @@ def test_steady_requests_are_served_less_often(
         forget_requests(are_recent=True)
     assert all(delay_of(each) <= wakeups.BUSY_DELAY_SECONDS for each in sent)
     assert delay_of(sent[0]) <= wakeups.DELAY_SECONDS < delay_of(sent[1])
+    with django_capture_on_commit_callbacks(execute=True):
+        wakeups.request_task("tests.task", is_awaited=True)
+    assert delay_of(sent[-1]) <= wakeups.DELAY_SECONDS
 
 
 def test_task_that_is_being_served_requests_itself_only_afterward(
