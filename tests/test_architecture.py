@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from labeling import tasks
 from labeling.models import Project
+from labeling.projects import rating_rules
 from people.models import Membership
 from tests import factories
 from tests.conventions.rule import PACKAGES, ROOT, text_of
@@ -62,7 +63,7 @@ def post(client: Client, path: str, content: dict[str, Any]) -> dict[str, Any]:
 
 def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield each stage with the call that runs it."""
-    project = factories.make_project("path", overlap=1)
+    project = factories.make_project("path", overlap=1, rating_rules=rating_rules.copy_template("math"))
     rater = factories.make_rater(project)
     assert rater.user is not None
     Membership.objects.create(project=project, user=rater.user, role="annotator", joined_at=timezone.now())

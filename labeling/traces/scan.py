@@ -5,6 +5,7 @@ people.
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from formats import catalog, input_files, privacy, raw_values, tasks
+from formats import catalog, input_files, privacy, raw_values
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, SubmissionRecord, TraceRecord
 from jobs.failures import JobFailed
@@ -28,6 +29,7 @@ PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
 BAD_LINES_KEPT = 1000
 METADATA_NAMES_KEPT = 50
 TASK_RECORDS = 200  # records of which the kind of task is counted
+_CODE_WORDS = re.compile(r"\b(?:cod(?:e|ing)|programming|software|swe[ -]?agent)\b", re.IGNORECASE)
 BAD_LINES_HEADER = ("line", "column", "reason")
 _PATH_ENDS = ("solution", "found_error")
 # Kinds of ratings that require the name of their rater or machine.
@@ -120,7 +122,7 @@ class ImportReport(Struct):
         self.records += 1
         _add_counts(self.kinds, [record.kind])
         if self.records <= TASK_RECORDS:
-            _add_counts(self.tasks, [tasks.guess_task(record)])
+            _add_counts(self.tasks, [guess_task(record)])
         _add_counts(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _add_counts(self.segmenters, [record.provenance.segmenter])
@@ -160,6 +162,20 @@ class ImportReport(Struct):
             self.right_with_error += any(
                 turn.path_rating() == -1 for submission in record.submissions for turn in submission.turns
             )
+
+
+def guess_task(record: TraceRecord) -> str:
+    """Return the template of rating rules that fits a trace: "math" without a sign of anything else."""
+    scaffold = record.provenance.scaffold if record.provenance else ""
+    if _CODE_WORDS.search(f"{record.problem.domain} {scaffold}".replace("_", " ")):
+        return "code"
+    kinds = {step.kind for step in record.steps}
+    if kinds & {"action", "observation"}:
+        return "agents"
+    if "system" in kinds:  # rules for an assistant that only answers
+        return "policy"
+    has_code = any("```" in step.options[0].text for step in record.steps if step.options)
+    return "code" if has_code else "math"
 
 
 def classify_labeler(submission: SubmissionRecord) -> str:

@@ -258,6 +258,24 @@ def test_slow_storage_loses_nothing(visit: Visit) -> None:
     assert page.evaluate(COUNT_ITEMS, day.user.pk) == 0
 
 
+def test_late_copy_of_a_slow_disk_survives_a_closed_tab(visit: Visit) -> None:
+    day = RaterDay(["One.", "Two.", "Three."])
+    page = visit(day.user)
+    page.add_init_script(SLOW)
+    day.begin(page)
+    page.context.set_offline(True)
+    press(page, "3")
+    expect_waiting(page, 1, is_persistent=False)
+    page.wait_for_timeout(2000)  # the disk has answered
+    assert page.evaluate(COUNT_ITEMS, day.user.pk) == 1
+    context = page.context
+    page.close()
+    context.set_offline(False)
+    again = day.begin(context.new_page())
+    expect(again.locator("#where")).to_have_attribute("data-step", "2")
+    eventually(again, lambda: ratings() == [1])
+
+
 COUNT_ITEMS = """(user) => new Promise((resolve) => {
   const opening = indexedDB.open(`stepmark-${user}`);
   opening.onsuccess = () => {

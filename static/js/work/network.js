@@ -99,6 +99,7 @@ export class Outbox extends EventTarget {
   #sentAt = -Infinity;
   #storing = Promise.resolve();
   #storingCount = 0; // items being written to the store
+  #reports = 0; // states reported so far
   #trouble = null; // state after a failed attempt
   #attempted = new Set(); // items of endings that may have reached the server
 
@@ -374,7 +375,10 @@ export class Outbox extends EventTarget {
   }
 
   async #reportState(state, detail = "") {
-    const waiting = (await this.store.all()).filter((item) => item.kind === "rate" || item.kind === "undo").length;
+    const report = (this.#reports += 1);
+    // The number is not shown for gathered edits: each key would read all of them from the store.
+    const waiting = state === "gathered" ? 0 : (await this.store.all()).filter((item) => item.kind === "rate" || item.kind === "undo").length;
+    if (report !== this.#reports) return; // a later state has been reported meanwhile
     const isSaved = state === "saved";
     this.#dispatchState({ state: isSaved && this.#storingCount ? "saving" : isSaved && this.drafts ? "draft" : state, waiting, detail });
   }

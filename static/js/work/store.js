@@ -47,6 +47,7 @@ const itemKey = ({ client, sequence }) => `${client}.${sequence}`;
 
 export class Store {
   #memory = []; // items that the database refused
+  #late = new Map(); // id in memory -> id of the copy that a slow disk has stored after all
   #stored = new Map(); // copies of this page's items in the database, in case it fails later
   #lastId = FIRST_MEMORY_ID;
   #hasFailed = false; // the database is not read any more
@@ -77,20 +78,21 @@ export class Store {
   // Resolve when the item is on disk, as far as the browser can tell. After the first refusal, all items stay in memory,
   // which keeps their order.
   async put(item) {
-    if (this.isPersistent) {
-      const writing = this.#write(item);
+    const writing = this.database && !this.#hasFailed ? this.#write(item) : null;
+    if (this.isPersistent && writing) {
       try {
         const id = await withTimeout(writing);
         this.#stored.set(id, { ...item, id });
         return id;
       } catch {
         this.isPersistent = false;
-        // A slow disk may have the item in the end. The one in memory is sent.
-        writing.then((id) => this.drop([id]), () => {});
       }
     }
-    this.#memory.push({ ...item, id: ++this.#lastId });
-    return this.#lastId;
+    const id = (this.#lastId += 1);
+    this.#memory.push({ ...item, id });
+    // A slow disk may have the item in the end. The one in memory is sent, and the copy is for a tab that closes before.
+    writing?.then((copy) => (this.#memory.some((each) => each.id === id) ? this.#late.set(id, copy) : this.drop([copy])), () => {});
+    return id;
   }
 
   async all() {
@@ -107,7 +109,8 @@ export class Store {
   async drop(ids) {
     this.#memory = this.#memory.filter((item) => !ids.includes(item.id));
     for (const id of ids) this.#stored.delete(id);
-    const onDisk = ids.filter((id) => id < FIRST_MEMORY_ID);
+    const onDisk = [...ids.map((id) => this.#late.get(id)), ...ids].filter((id) => id < FIRST_MEMORY_ID);
+    for (const id of ids) this.#late.delete(id);
     if (!onDisk.length || !this.database) return;
     const deleting = this.#delete(onDisk);
     // Items left in the database are sent again later. The server ignores duplicates.

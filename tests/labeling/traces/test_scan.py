@@ -1,9 +1,9 @@
-"""The kind of task of a trace."""
+"""The report of a file that is read before its import."""
 
 import pytest
 
 from formats.records import OptionRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
-from formats.tasks import guess_task
+from labeling.traces.scan import guess_task
 
 
 @pytest.mark.parametrize(
