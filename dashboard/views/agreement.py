@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -22,7 +23,7 @@ from labeling.models import Project, Rater
 from labeling.models.consensus import FitBasis
 from labeling.models.trace import StepKind
 from labeling.quality import project_stats, redundancy
-from labeling.quality.project_stats import load_project_stats
+from labeling.quality.project_stats import await_stats, load_project_stats
 from labeling.quality.rater_model import load_current_fit
 from people.models import Membership
 from people.roles import Action
@@ -438,6 +439,7 @@ def show_agreement(request: HttpRequest, actor: Membership) -> HttpResponse:
     raters = [key for text in request.GET.getlist("rater") if (key := integers.parse_integer(text, digits=18))]
     is_only = request.GET.get("choice") == "only"
     agreement = load_agreement(actor.project, actor, part=request.GET.get("of", ""), raters=raters, is_only=is_only)
+    await_stats(stats=agreement["stats"] if agreement else None, now=timezone.now())
     return render.project_page(
         request,
         actor,

@@ -28,7 +28,7 @@ from labeling.models import Assignment, FirstErrorReport, GoldAnswer, Rater
 from labeling.models.assignment import FinishReason
 from labeling.models.consensus import SettlementState
 from labeling.quality import consensus
-from labeling.quality.project_stats import load_project_stats
+from labeling.quality.project_stats import await_stats, load_project_stats
 from labeling.quality.submitted_reports import CENSORING_REASONS
 from labeling.step_numbers import StepNumbers
 from people.models import Membership
@@ -95,6 +95,7 @@ def _matches_choice(person: AnnotatorSummary, choice: str, now: dt.datetime) -> 
 def load_annotators(actor: Membership, now: dt.datetime, *, choice: str = "", q: str = "") -> AnnotatorsPage:
     project = actor.project
     stats = load_project_stats(project_id=project.pk)
+    await_stats(stats=stats, now=now)
     figures = stats.content["raters"] if stats else {}
     keys, n = select_listed(project, figures)
     people = load_summaries(actor, Rater.objects.filter(pk__in=keys), figures, now)
@@ -114,6 +115,7 @@ def load_annotators(actor: Membership, now: dt.datetime, *, choice: str = "", q:
 
 def load_annotator(actor: Membership, rater: int, now: dt.datetime) -> AnnotatorSummary | None:
     stats = load_project_stats(project_id=actor.project_id)
+    await_stats(stats=stats, now=now)
     members = Rater.objects.members().filter(project=actor.project, pk=rater)
     people = load_summaries(actor, members, stats.content["raters"] if stats else {}, now, only=rater)
     return people[0] if people else None

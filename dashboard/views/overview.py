@@ -23,7 +23,7 @@ from labeling.models import FirstErrorReport, Project, Rater, Trace
 from labeling.models.rater import RaterStage
 from labeling.quality import pay
 from labeling.quality.adjudication import list_contested
-from labeling.quality.project_stats import choose_headline, list_daily_stats, load_project_stats
+from labeling.quality.project_stats import await_stats, choose_headline, list_daily_stats, load_project_stats
 from people import roles
 from people.models import MemberMessage, Membership
 from people.roles import Action
@@ -167,6 +167,7 @@ def show_overview(request: HttpRequest, actor: Membership) -> HttpResponse:
     weeks = RECENT_WEEKS if request.GET.get("weeks") == str(RECENT_WEEKS) else None
     overview = load_overview(actor.project, timezone.now(), weeks=weeks)
     n_flagged = count_flagged_annotators(actor.project, overview["stats"]) if overview else 0
+    await_stats(stats=overview["stats"] if overview else None, now=timezone.now())
     return render.project_page(
         request,
         actor,

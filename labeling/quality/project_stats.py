@@ -48,7 +48,7 @@ An ESTIMATE is {"value", "low", "high", "reason", "interval_reason", "bootstrap"
 import datetime as dt
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
@@ -98,18 +98,14 @@ COMPLETE_AFTER = dt.timedelta(hours=1)
 
 
 def load_project_stats(*, project_id: int) -> ProjectStats | None:
-    """Return the stored statistics for someone who looks at them, or None if they were never computed. Stale ones are
-    computed soon."""
-    stats = ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
+    """Return the stored statistics, or None if they were never computed."""
+    return ProjectStats.objects.filter(pk=project_id, computed_at__isnull=False).first()
+
+
+def await_stats(*, stats: ProjectStats | None, now: dt.datetime) -> None:
+    """Have stale statistics computed soon: someone looks at them."""
     if stats is not None and stats.is_stale and not stats.is_awaited:
-        await_stats(project_ids=[project_id])
-    return stats
-
-
-def await_stats(*, project_ids: Sequence[int]) -> None:
-    """Compute these statistics soon if they are stale: someone looks at them."""
-    if ProjectStats.objects.filter(pk__in=project_ids, is_stale=True, is_awaited=False).update(is_awaited=True):
-        wakeups.request_task(settlements.REFRESH_TASK, is_awaited=True)
+        mark_existing_stats_stale(project_id=stats.pk, now=now)
 
 
 def choose_headline(content: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from dashboard import statistics
 from dashboard.views.overview import TodoItem
 from labeling import queue
-from labeling.models import Project, Rater, Settlement, SettlementDay
+from labeling.models import Project, ProjectStats, Rater, Settlement, SettlementDay
 from labeling.projects import lifecycle
 from labeling.quality import project_stats, settlements
 from labeling.quality.adjudication import withdraw_traces
@@ -43,6 +43,14 @@ def test_project_without_submissions_has_an_empty_overview(client: Client, addre
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     few, many = count_queries_as_it_grows(client, cast, address)
     assert few == many <= 15
+
+
+def test_opening_the_page_has_stale_statistics_computed_soon(client: Client, cast: Personas, address: str) -> None:
+    label_traces(cast, 1)
+    project_stats.compute_project_stats(project_id=cast.project.pk, now=timezone.now())
+    ProjectStats.objects.update(is_stale=True)
+    client.get(address)
+    assert ProjectStats.objects.get(pk=cast.project.pk).is_awaited
 
 
 def test_charts_can_show_the_last_four_weeks(client: Client, cast: Personas, address: str) -> None:
