@@ -83,7 +83,7 @@ def _matches_label(project_id: int, label: str, rater: str) -> Q:
         revisions = consensus.current_revisions(project_id=project_id).filter(trace=OuterRef("pk"))
         found = Q(Exists(revisions.filter(first_error__isnull=label == "settled_no_error")))
         label = ""
-    # A person's labels are found even if they were set aside; what a label says counts only if it was not.
+    # The filter by annotator finds labels that were set aside; the filter by label does not.
     submitted = Assignment.objects.counted() if label else Assignment.objects.submitted()
     work = submitted.filter(trace=OuterRef("pk"))
     work = work.filter(rater=int(rater)) if rater else work

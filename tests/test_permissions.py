@@ -131,6 +131,7 @@ URL_CASES: dict[str, UrlCase] = {
     "api:projects": UrlCase("get", everybody(401)),
     "api:project": UrlCase("get", everybody(401), project_args),
     "api:agreement": UrlCase("get", everybody(401), project_args),
+    "api:consensus": UrlCase("get", everybody(401), project_args),
     "api:steer_traces": UrlCase("post", everybody(401), project_args),
     "api:groups": UrlCase("put", everybody(401), project_args),
     "api:group": UrlCase("delete", everybody(401), snapshot_args),

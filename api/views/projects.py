@@ -96,8 +96,8 @@ class AgreementView(ProjectView):
     def get(self, request: Request, slug: str) -> Response:
         """The headline agreement of the project: each statistic with its interval, or why it is missing. With
         `only`, it covers the traces on which these raters are compared with each other; with `without`, those on which
-        none of these raters is compared. `imported` has the agreement of the chosen raters' imported labels, null if
-        there are none."""
+        none of these raters is compared. `imported` has the agreement of the chosen raters' imported labels, or
+        null."""
         project = self.enter(request, slug).project
         named = {name: request.query_params.getlist(name) for name in ("only", "without")}
         raters = {name: [rater.pk for rater in find_raters(project, names)] for name, names in named.items()}

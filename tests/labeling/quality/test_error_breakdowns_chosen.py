@@ -1,4 +1,4 @@
-"""Labels of traces that a person moved to the front settle them, and stay out of figures that stand for the project."""
+"""Labels of traces that a person moved to the front settle them, and stay out of the figures of the project."""
 
 import datetime as dt
 import json
