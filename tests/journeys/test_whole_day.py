@@ -212,7 +212,7 @@ def paused(work: WorkingDay, gap: float) -> None:
     saved(work.page)  # each answer makes the page look for a trace
     work.pass_time(1200)
     Project.objects.update(state="open")
-    work.page.evaluate("document.querySelector('.nothing button')?.click()")
+    work.page.locator(".nothing button").click()
     work.is_touched = True
     work.wait_for_trace()
 
