@@ -146,7 +146,7 @@ class JudgeRunDetailView(ProjectView):
         """One run with its progress and cost."""
         return Response(dict(JudgeRunSerializer(_find_run(self, request, slug, run)).data))
 
-    @extend_schema(operation_id="cancel_judge_run", responses=JudgeRunSerializer)
+    @extend_schema(operation_id="cancel_judge_run", responses={200: JudgeRunSerializer})
     def delete(self, request: Request, slug: str, run: int) -> Response:
         """Cancel a run. Its answers are kept."""
         row = _find_run(self, request, slug, run)

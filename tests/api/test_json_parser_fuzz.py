@@ -143,7 +143,7 @@ def test_odd_url_parameters_get_a_response(cast: Personas) -> None:
             assert program.get(f"{project}/{tail}").status_code == 404
         assert program.delete(f"{project}/imports/{odd}").status_code == 404
         scores = program.post(f"{project}/scores?prm={odd}", b"{}", content_type="application/x-ndjson")
-        assert see(scores) == 404
+        assert see(scores) == (422 if odd == "%00" else 404)
 
 
 def test_odd_query_values_get_a_response(cast: Personas) -> None:

@@ -74,7 +74,8 @@ def test_server_refuses_a_weak_key_with_an_https_origin(
     monkeypatch.setenv("SECRET_KEY", key)
     monkeypatch.setenv("STEPMARK_ORIGIN", "https://labels.example.org")
     config: dict[str, Any] = runpy.run_path(str(servers.ROOT / "config" / "gunicorn.py"))
-    server = SimpleNamespace(log=SimpleNamespace(error_log=logging.Logger("gunicorn.error")))
+    log = SimpleNamespace(error_log=logging.Logger("gunicorn.error"))
+    server = SimpleNamespace(log=log, wait_for_signals=None)
     if is_refused:
         with pytest.raises(SystemExit):
             config["on_starting"](server)

@@ -1,6 +1,5 @@
 """A worker process resolves traces and computes statistics after a submit."""
 
-import datetime as dt
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from django.utils import timezone
 from labeling import tasks
 from labeling.models import Project, ProjectStats, Rater, Step
 from labeling.projects import lifecycle
-from labeling.quality.project_stats import load_project_stats
+from labeling.quality.project_stats import UNSEEN_INTERVAL, load_project_stats
 from tests import factories, servers
 from tests.labeling.quality import submitted_work
 
@@ -51,8 +50,7 @@ def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -
         with servers.publish_to(broker):
             for n, domain in enumerate(("algebra", "geometry"), start=1):
                 read_one(project, raters, domain)
-                rested = timezone.now() - dt.timedelta(minutes=1)
-                ProjectStats.objects.update(computed_at=rested)
+                ProjectStats.objects.update(computed_at=timezone.now() - UNSEEN_INTERVAL)
                 tasks.refresh_quality.delay()
                 servers.wait_until(partial(is_told, project, n), what="the figures")
     finally:
