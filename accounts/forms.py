@@ -98,16 +98,9 @@ class ChangePasswordForm(NewPasswordForm):
         return current
 
 
-class NewAccountForm(forms.Form):
-    """An account for an invited person. The email address is optional."""
+class DetailsForm(forms.Form):
+    """The name and email address of a person. The email address is optional."""
 
-    username = forms.CharField(
-        label=_("Username"),
-        max_length=150,
-        validators=[UnicodeUsernameValidator()],
-        help_text=_("Used to log in. Use letters, digits and @ . + - _"),
-        widget=forms.TextInput(attrs=_USERNAME_ATTRIBUTES),
-    )
     name = forms.CharField(
         label=_("Name"),
         max_length=150,
@@ -121,11 +114,24 @@ class NewAccountForm(forms.Form):
         help_text=_("You can also use it to log in."),
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    password = _password_field(_("Password"), _PASSWORD_RULES)
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         return name.translate(BIDI_CONTROLS)
+
+
+class NewAccountForm(DetailsForm):
+    """An account for an invited person."""
+
+    username = forms.CharField(
+        label=_("Username"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text=_("Used to log in. Use letters, digits and @ . + - _"),
+        widget=forms.TextInput(attrs=_USERNAME_ATTRIBUTES),
+    )
+    password = _password_field(_("Password"), _PASSWORD_RULES)
+    field_order = ("username", "name", "email", "password")
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
@@ -276,25 +282,3 @@ class ConfirmPasswordForm(forms.Form):
         if not self.user.check_password(password):
             raise ValidationError(_("Password is incorrect."), "password")
         return password
-
-
-class DetailsForm(forms.Form):
-    """The name and email address of the logged-in user."""
-
-    name = forms.CharField(
-        label=_("Name"),
-        max_length=150,
-        required=False,
-        help_text=_("Shown to project leads. Never included in datasets."),
-        widget=forms.TextInput(attrs={"autocomplete": "name"}),
-    )
-    email = forms.EmailField(
-        label=_("Email address"),
-        required=False,
-        help_text=_("You can also use it to log in."),
-        widget=forms.EmailInput(attrs={"autocomplete": "email"}),
-    )
-
-    def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        return name.translate(BIDI_CONTROLS)
