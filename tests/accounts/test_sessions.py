@@ -1,6 +1,8 @@
 """Sessions with and without the cache, and their users."""
 
 import datetime as dt
+import math
+import random
 from typing import Any
 
 import pytest
@@ -52,6 +54,17 @@ def test_session_key_chosen_by_the_client_is_replaced(client: Client) -> None:
     store = SessionStore("a" * 32)
     assert not store.load()
     assert store.session_key is None
+
+
+def test_session_keys_are_random_with_more_than_128_bits() -> None:
+    keys = []
+    for _ in range(40):
+        random.seed(1)  # a predictable generator would repeat its key
+        store = SessionStore()
+        store.create()
+        keys.append(str(store.session_key))
+    assert len(set(keys)) == 40
+    assert min(map(len, keys)) * math.log2(len(set("".join(keys)))) > 128
 
 
 def test_session_deleted_on_the_server_ends_immediately(client: Client) -> None:

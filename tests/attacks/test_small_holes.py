@@ -46,6 +46,12 @@ def test_time_zone_of_the_browser_does_not_move_the_weeks_of_gold(zone: str) -> 
     assert [(week.begins, week.n) for week in weeks] == [(dt.date(2026, 11, 9), 30)]
 
 
+@pytest.mark.parametrize("path", [".git/HEAD", ".git/config", ".env", "manage.py", "config/settings.py"])
+@pytest.mark.parametrize("start", ["/", "/static/", "/static/../", "/static/%2e%2e/", "/static/..%2f", "/media/"])
+def test_source_code_and_its_history_are_not_served(start: str, path: str, client: Client) -> None:
+    assert client.get(start + path).status_code == 404
+
+
 def test_long_idempotency_key_is_refused(personas: LoggedInPersonas) -> None:
     client = api_clients.make_client(personas.cast.owner)
     response = client.post(

@@ -106,6 +106,13 @@ def test_what_the_image_copies_is_there() -> None:
             assert (BASE / path).exists()
 
 
+@pytest.mark.parametrize("folder", [".git", "tests", "bench", ".env", "secrets", "data"])
+def test_image_lacks_what_production_does_not_need(folder: str) -> None:
+    assert (BASE / ".dockerignore").read_text().splitlines().count(folder) == 1
+    copied = {path for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.M) for path in line.split()[:-1]}
+    assert not any(Path(path).parts[:1] == (folder,) for path in copied)
+
+
 def test_image_can_dump_the_database_that_it_is_composed_with() -> None:
     server = re.fullmatch(r"postgres:(\d+)", SERVICES["database"]["image"])
     folder = postgresql.programs()
