@@ -1,6 +1,7 @@
 """Clients that send or receive nothing do not occupy a thread of the web server."""
 
 import contextlib
+import json
 import re
 import socket
 import sys
@@ -113,7 +114,10 @@ def test_pipelined_requests_are_all_answered(port: int) -> None:
 )
 def test_odd_head_is_refused(port: int, sent: bytes, status: bytes) -> None:
     with connect(port, sent) as line:
-        assert line.recv(100).startswith(b"HTTP/1.1 " + status)
+        head, _, body = b"".join(iter(lambda: line.recv(65536), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
+    assert b"application/problem+json" in head
+    assert json.loads(body)["status"] == int(status)
 
 
 @pytest.mark.fault
