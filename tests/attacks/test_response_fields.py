@@ -44,8 +44,9 @@ def test_serializers_of_models_name_their_fields(api_schema: dict[str, Any]) -> 
     assert api_schema["paths"]
     assert ours
     for each in ours:
-        assert isinstance(each.Meta.fields, tuple)  # type: ignore[attr-defined]
-        assert not hasattr(each.Meta, "exclude")  # type: ignore[attr-defined]
+        chosen = vars(vars(each)["Meta"])
+        assert isinstance(chosen["fields"], tuple)
+        assert "exclude" not in chosen
 
 
 def test_no_response_has_a_field_for_a_secret_or_personal_data(api_schema: dict[str, Any]) -> None:
