@@ -89,6 +89,7 @@ def walk_a_trace(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     )
 
 
+@pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 def test_listed_modules_are_those_that_a_trace_passes_through(tmp_path: Path) -> None:
     get_resolver().url_patterns  # noqa: B018  imports every view, which decorates them

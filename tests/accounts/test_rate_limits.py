@@ -82,6 +82,7 @@ def refused_after(limit: int, ask: Any) -> Any:
     raise AssertionError("nothing was refused")
 
 
+@pytest.mark.fault
 @pytest.mark.django_db
 def test_pages_that_check_a_secret_are_limited(client: Client) -> None:
     for name, action in (("login_link", "link"), ("annotate:join", "join")):

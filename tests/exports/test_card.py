@@ -93,6 +93,7 @@ def test_front_matter_has_a_config_and_features_for_each_format() -> None:
     assert head["size_categories"] == ["n<1K"]
 
 
+@pytest.mark.fault
 def test_front_matter_is_read_by_the_libraries_of_the_hub() -> None:
     from datasets import Features
     from datasets.info import DatasetInfosDict

@@ -74,6 +74,7 @@ def test_paths_put_what_an_agent_saw_into_the_prompt() -> None:
     ]
 
 
+@pytest.mark.fault
 @settings(deadline=None)  # pyarrow imports pandas for its first batch
 @given(prm.lines())
 def test_writers_write_no_label_after_an_error_and_no_empty_row(line: bytes) -> None:

@@ -119,6 +119,7 @@ def test_unread_votes_are_paid_and_not_asked_for_again() -> None:
     assert len(chat.requests) == 2
 
 
+@pytest.mark.fault
 def test_busy_endpoint_is_asked_again_after_the_time_it_names() -> None:
     def script(request: dict[str, Any], attempt: int) -> Scripted:
         return Scripted(status=429, headers={"Retry-After": "1"}) if attempt == 1 else Scripted(FOUND)

@@ -44,6 +44,7 @@ def test_generation_trains_scores_and_serves_a_batch() -> None:
     assert all(entry.draw is not None and entry.key == -entry.draw.rank for entry in served.select_related("draw"))
 
 
+@pytest.mark.fault
 def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -> None:
     project = generation_project.make_project(labeled=80)
     generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=15, gate_margin=0.2)

@@ -140,6 +140,7 @@ def test_generation_with_a_failing_scorer_resumes_after_a_retry() -> None:
     assert registry.current_prm(project.pk) == (prm if generation.verdict == "accepted" else None)
 
 
+@pytest.mark.fault
 def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
     project = generation_project.make_project(labeled=40, unread=20)
     generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=8)

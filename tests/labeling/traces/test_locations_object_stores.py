@@ -18,7 +18,7 @@ from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]  # a server that speaks the protocol
 
 
 @pytest.fixture(scope="module")
