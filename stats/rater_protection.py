@@ -183,15 +183,27 @@ class _AgreementTest:
         partners = {other for trace in traces.tolist() for other in self.readers[trace]} - {rater}
         if len(partners) < MIN_PARTNERS or not len(rows):
             return SignalEvidence(0.0, len(rows))
-        sizes = self.ends[rows] - self.starts[rows]
-        first = np.cumsum(sizes) - sizes
-        index = np.repeat(self.starts[rows] - first, sizes) + np.arange(sizes.sum())
-        prior = self.others[index]
-        prior = prior - np.repeat(_logsumexp_by(prior[:, None], first)[:, 0], sizes)
-        logs = prior[:, None] + self.counts[index] @ self.grid.T
-        likelihood = _logsumexp_by(logs, first).sum(axis=0)
+        likelihood = sum(self._log_likelihood(same) for same in self._group_by_shape(rows))
         factor = _log_sum(likelihood + self.bad) - _log_sum(likelihood + self.ordinary)
         return SignalEvidence(float(factor), len(rows))
+
+    def _group_by_shape(self, rows: Ints) -> list[Ints]:
+        """Group reports with the same end on traces of the same length: they share the likelihood of each place."""
+        reports = self.reports
+        lengths = reports.lengths[reports.traces[rows]]
+        key = (lengths * (int(lengths.max()) + 2) + reports.ends[rows]) * 2 + reports.says_error[rows]
+        order = np.argsort(key, kind="stable")
+        return np.split(rows[order], np.flatnonzero(np.diff(key[order])) + 1)
+
+    def _log_likelihood(self, rows: Ints) -> Floats:
+        """Return the log-likelihood of reports of one shape at each point of the grid."""
+        start, size = self.starts[rows[0]], self.ends[rows[0]] - self.starts[rows[0]]
+        logs = self.others[self.starts[rows][:, None] + np.arange(size)]
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore"):  # 0 for rates that make hundreds of steps impossible
+            likelihoods = np.log(weights @ np.exp(self.counts[start : start + size] @ self.grid.T))
+        return np.asarray(likelihoods.sum(axis=0))
 
 
 def _list_readers(reports: ReportArrays) -> list[set[int]]:
@@ -205,13 +217,6 @@ def _log_sum(logs: Floats) -> float:
     """Return log Σ exp."""
     highest = float(logs.max())
     return highest + float(np.log(np.exp(logs - highest).sum()))
-
-
-def _logsumexp_by(logs: Floats, starts: Ints) -> Floats:
-    """Return log Σ exp over the rows of each group; groups are contiguous and begin at `starts`."""
-    highest = np.maximum.reduceat(logs, starts, axis=0)
-    sizes = np.diff(np.append(starts, len(logs)))
-    return np.asarray(highest + np.log(np.add.reduceat(np.exp(logs - np.repeat(highest, sizes, axis=0)), starts)))
 
 
 def _build_grid(usual_detection: float) -> tuple[Floats, Floats, Floats]:
