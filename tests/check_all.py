@@ -89,7 +89,8 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     yield CheckPhase("conventions", [*pytest, *halves, *static, *chosen], counts_tests=True)
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
     # These mostly wait for processes, so three run at a time. The tests of a file share a platform.
-    yield CheckPhase("faults", [*pytest, "-n", "3", "--dist", "loadfile", *fault, *chosen], counts_tests=True)
+    shares = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+    yield CheckPhase("faults", [*pytest, *shares, *fault, *chosen], counts_tests=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])

@@ -51,6 +51,13 @@ def _skip_waits() -> None:
     hypothesis.settings.load_profile("suite")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files with slow tests first: one that starts last would run alone at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_collection_finish() -> None:
     """Exclude everything loaded so far from garbage collection, and collect less often."""
     gc.freeze()

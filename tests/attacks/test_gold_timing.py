@@ -47,6 +47,7 @@ def port(tmp_path: Path, broker: str) -> Iterator[int]:
         server.kill()
 
 
+@pytest.mark.slow
 def test_time_of_a_submit_does_not_tell_gold(port: int) -> None:
     project = factories.make_project(overlap=2, gold_bar=0.8)
     raters = [factories.make_rater(project) for _ in range(RATERS)]

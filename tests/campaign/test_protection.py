@@ -94,6 +94,7 @@ def compare_page_with_recomputation(campaign: Campaign, lead: Client) -> int:
     return int(by_hand["n"])
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db
 def test_whole_campaign_pauses_both_bad_annotators_and_nobody_else(tmp_path: Path) -> None:

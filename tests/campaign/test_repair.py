@@ -129,6 +129,7 @@ def infer(labels: str, method: str, campaign: Campaign) -> Iterator[tuple[int, i
         yield int(row["task"]), None if row["label"] == "-1" else int(row["label"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1200)  # two whole campaigns: two minutes of processor time
 @pytest.mark.parametrize("seed", SEEDS)
 def test_repaired_campaign_is_right_for_few_more_labels_than_a_clean_one(

@@ -87,6 +87,7 @@ def folder(tmp_path: Path) -> Path:
     return own
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("page", [page for page in PAGES if list_blocks(page)], ids=lambda page: page.stem)

@@ -18,6 +18,7 @@ WRITES = 500
 _COMMIT = re.compile(r"tx:\s+(\d+), lsn: ([0-9A-F]+/[0-9A-F]+),.*desc: COMMIT")
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 def test_each_answer_comes_after_its_flush(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ RATERS, TRACES, OVERLAP, KILLS = 3, 400, 2, 5
 RECORDS = 15_000  # a job that takes some seconds
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", [platforms.OneMachine, platforms.ManyMachines])

@@ -105,6 +105,7 @@ class PoweredRun:
         shutil.rmtree(left)
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 def test_power_cut_loses_nothing_acknowledged(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def until(holds: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 def test_platform_keeps_its_data_and_leaves_no_process(opened: Opener) -> None:
     first = opened()
