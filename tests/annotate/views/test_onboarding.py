@@ -1,6 +1,7 @@
 """The onboarding pages."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
+from pytest_django.plugin import DjangoDbBlocker
 
 from accounts.models import User
 from annotate import onboarding_progress
@@ -17,7 +19,7 @@ from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from people import invitations, members
 from people.models import Membership, Role, WorkerId
-from tests import factories
+from tests import factories, module_rows
 from tests.factories import NOW
 from tests.labeling import onboarding_project
 from tests.people.personas import LoggedInPersonas
@@ -25,12 +27,19 @@ from tests.people.personas import LoggedInPersonas
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def kept_project(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
+    with module_rows.keep_rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            project = onboarding_project.make_project(slug="circles", training=2, screening=2, work=2)
+            lifecycle.publish_guideline(project=project, body="# Rate\n\nFairly.", by=None, now=timezone.now())
+            lifecycle.publish_consent_text(project=project, body="# Yes?", by=None, now=timezone.now())
+        yield project.pk
+
+
 @pytest.fixture
-def project() -> Project:
-    project = onboarding_project.make_project(slug="circles", training=2, screening=2, work=2)
-    lifecycle.publish_guideline(project=project, body="# Rate\n\nFairly.", by=None, now=timezone.now())
-    lifecycle.publish_consent_text(project=project, body="# Yes?", by=None, now=timezone.now())
-    return project
+def project(kept_project: int) -> Project:
+    return Project.objects.get(pk=kept_project)
 
 
 @pytest.fixture

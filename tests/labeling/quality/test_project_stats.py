@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from events.models import Event
 from jobs import runner
@@ -22,7 +23,7 @@ from labeling.quality.resolve import resolve_traces
 from rawsql import integer_columns
 from stats import agreement, estimation, rating_patterns
 from stats.estimates import Reason
-from tests import factories
+from tests import factories, module_rows
 from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
@@ -30,9 +31,17 @@ NOW = factories.NOW
 LATER = NOW + dt.timedelta(minutes=1)
 
 
+@pytest.fixture(scope="module")
+def kept_project(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
+    with module_rows.keep_rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            project = submitted_work.project_with_two_submissions()
+        yield project.pk
+
+
 @pytest.fixture
-def project() -> Project:
-    return submitted_work.project_with_two_submissions()
+def project(kept_project: int) -> Project:
+    return Project.objects.get(pk=kept_project)
 
 
 def by_hand(project: Project, **only: Any) -> dict[str, float | None]:
@@ -223,7 +232,8 @@ def test_first_errors_by_step_kind_use_traces_with_an_error_of_that_kind(now: dt
     for wipes in (False, True):
         if wipes:
             AgreementTally.objects.all().delete()
-            assert tallies.recount_tallies(trace_ids=list(Trace.objects.values_list("pk", flat=True)), now=now) == 6
+            traces = list(project.traces.values_list("pk", flat=True))
+            assert tallies.recount_tallies(trace_ids=traces, now=now) == 6
         found = project_stats.build_stats_content(project_id=project.pk, now=now)["step_kind"]
         exact = {row["key"]: row["first_error"]["exact"] for row in found}
         assert {key: (one["value"], one["n_paired"]) for key, one in exact.items()} == expected
