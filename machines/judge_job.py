@@ -276,7 +276,7 @@ class JudgeLoop:
 
     def _make_submission(self, trace: OpenTrace, verdict: TraceVerdict) -> MachineSubmission:
         ratings = [
-            MachineRating(step.position, step.rating, step.value, step.n_votes, step.n_right, step.reason)
+            MachineRating(step.position, step.rating, step.value, step.n_votes, step.n_right, step.reason, step.clause)
             for step in verdict.steps
         ]
         return MachineSubmission(trace.text.trace_id, ratings, prompts.shows_reference_answer(self._judge.prompt))

@@ -139,7 +139,7 @@ def _validate(settings: JudgeSettings) -> str:
     # Browsers send line ends as CRLF.
     text = settings.prompt.replace("\r\n", "\n").strip() or BUILTIN_TEMPLATES[settings.contract].text
     try:
-        return prompts.validate_template(text)
+        return prompts.validate_template(text, settings.contract)
     except InvalidTemplate as error:
         raise InvalidJudge("prompt", str(error)) from None
 

@@ -18,6 +18,7 @@ class JudgeContractKind(models.TextChoices):
     CRITIC = "critic", _("first error")
     STEP_LABELS = "step_labels", _("a label and a reason per step")
     AGENT_RUBRIC = "agent_rubric", _("a label per message of an agent")
+    POLICY = "policy", _("the policy clause that each step breaks")
 
 
 class EndpointKind(models.TextChoices):

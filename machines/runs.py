@@ -16,7 +16,7 @@ from labeling.models import Assignment, Gold, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from machines.models import Judge, JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, RunScope, VoteState
+from machines.models import Judge, JudgeContractKind, JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, RunScope, VoteState
 
 KIND = "machines.judge"
 TRIAL_TRACES = 3
@@ -42,6 +42,8 @@ def start_run(
     asked for again."""
     if not is_trial and not judge.may_run:
         raise RunRefused(_("This prompt was edited. Try it on three traces first."))
+    if judge.contract == JudgeContractKind.POLICY and judge.project.guideline_id is None:
+        raise RunRefused(_("This judge checks clauses of the guideline. Publish a guideline first."))
     most_traces = TRIAL_TRACES if is_trial else most_traces
     try:
         with transaction.atomic():

@@ -6,7 +6,7 @@ the same rule.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from machines.prompts import JudgeContract
@@ -22,6 +22,7 @@ class StepVerdict:
     n_votes: int
     n_right: int
     reason: str = ""
+    clause: str = ""  # of a policy
 
     @property
     def value(self) -> float:
@@ -49,7 +50,8 @@ def combine_votes(contract: str, replies: Sequence[ParsedReply], rateable: Seque
             rating,
             n_votes=len(votes),
             n_right=sum(n for error, n in counts.items() if error is None or error > position),
-            reason=_find_reason(votes, position, rating),
+            reason=_find_text([(vote.ratings, vote.reasons) for vote in votes], position, rating),
+            clause=_find_text([(vote.ratings, vote.clauses) for vote in votes], position, rating),
         )
         for position, rating in ratings.items()
     ]
@@ -76,7 +78,7 @@ def _count_labels(votes: Sequence[ParsedReply], rateable: Sequence[int]) -> dict
     return ratings
 
 
-def _find_reason(votes: Sequence[ParsedReply], position: int, rating: int) -> str:
-    """Return the first reason that was given for this rating."""
-    reasons = (vote.reasons.get(position, "") for vote in votes if vote.ratings.get(position) == rating)
-    return next((reason for reason in reasons if reason), "")
+def _find_text(votes: Sequence[tuple[Mapping[int, int], Mapping[int, str]]], position: int, rating: int) -> str:
+    """Return the first text that a vote gave for this rating."""
+    texts = (found.get(position, "") for ratings, found in votes if ratings.get(position) == rating)
+    return next((text for text in texts if text), "")
