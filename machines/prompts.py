@@ -1,4 +1,4 @@
-"""Prompts of judges, and how the text of a trace is put into them.
+"""Prompts of judges and of rollouts, and how the text of a trace is put into them.
 
 A contract fixes what the answer must look like. A template is the wording around the trace; a lead may edit a copy. The
 built-in templates were written for this project. Their answers have the shapes that published evaluations use: the last
@@ -21,6 +21,7 @@ class JudgeContract(StrEnum):
     STEP_LABELS = "step_labels"  # a label and a reason for each step
     AGENT_RUBRIC = "agent_rubric"  # labels of an agent's actions
     POLICY = "policy"  # the clause of the guideline that a step breaks
+    ROLLOUTS = "rollouts"  # not a judge: continuations of the solution to an answer
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class JudgedTraceText:
     problem: str
     steps: Sequence[JudgedStep]
     reference_answer: str = ""
+    answer: str | None = None  # of the trace, as its file states it
+    is_right: bool | None = None
 
     @property
     def rateable(self) -> list[int]:
@@ -49,9 +52,12 @@ class InvalidTemplate(ValueError):
     """The template lacks a placeholder. The message is for the person who wrote it."""
 
 
-PLACEHOLDERS = ("problem", "steps", "first_step", "last_step", "reference_answer", "guideline")
+PLACEHOLDERS = ("problem", "steps", "first_step", "last_step", "reference_answer", "guideline", "prefix")
 _REQUIRED = ("problem", "steps")
-_ALSO_REQUIRED: dict[str, tuple[str, ...]] = {JudgeContract.POLICY: ("guideline",)}
+_REQUIRED_BY: dict[str, tuple[str, ...]] = {
+    JudgeContract.POLICY: (*_REQUIRED, "guideline"),
+    JudgeContract.ROLLOUTS: ("problem", "prefix"),
+}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 _TAG = re.compile(r"<(?=/?(?:step|context|problem|policy)[_>])", re.I)
 _ZERO_WIDTH_SPACE = "\u200b"
@@ -163,6 +169,15 @@ the label -1, a clause is required. Finish with one JSON object in a code block,
 {"steps": [{"step": 0, "label": -1, "clause": "2.1", "reason": "one sentence"}]}
 ```"""
 
+# The beginning of a text that the policy continues. Chat models need their own template around it.
+_ROLLOUTS = """\
+Problem: {problem}
+
+Solve the problem step by step. Put the final answer in \\boxed{}.
+
+Solution:
+{prefix}"""
+
 
 @dataclass(frozen=True)
 class PromptTemplate:
@@ -183,6 +198,7 @@ BUILTIN_TEMPLATES: dict[str, PromptTemplate] = {
         (JudgeContract.STEP_LABELS, "step labels", _STEP_LABELS),
         (JudgeContract.AGENT_RUBRIC, "agent rubric", _AGENT_RUBRIC),
         (JudgeContract.POLICY, "policy clauses", _POLICY),
+        (JudgeContract.ROLLOUTS, "rollouts", _ROLLOUTS),
     )
 }
 
@@ -193,8 +209,7 @@ def digest_template(contract: str, text: str) -> str:
 
 def validate_template(text: str, contract: str = "") -> str:
     """Return the text, or raise InvalidTemplate."""
-    required = (*_REQUIRED, *_ALSO_REQUIRED.get(contract, ()))
-    missing = [name for name in required if f"{{{name}}}" not in text]
+    missing = [name for name in _REQUIRED_BY.get(contract, _REQUIRED) if f"{{{name}}}" not in text]
     if missing:
         names = " and ".join(f"{{{name}}}" for name in missing)
         raise InvalidTemplate(f"The prompt has no {names}. Add it where the judge should read it.")
@@ -205,6 +220,19 @@ def validate_template(text: str, contract: str = "") -> str:
 
 def shows_reference_answer(text: str) -> bool:
     return "{reference_answer}" in text
+
+
+def render_rollout_prompt(template: str, trace: JudgedTraceText, *, n_steps: int, separator: str) -> str:
+    """Return the text that a policy continues: the problem and the first steps of the solution."""
+    steps = [step.text for step in trace.steps if step.position < n_steps]
+    prefix = "".join(text + separator for text in steps)
+    values = {"problem": _defuse_control_tokens(trace.problem), "prefix": _defuse_control_tokens(prefix)}
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def _defuse_control_tokens(text: str) -> str:
+    """Break up control tokens such as <|im_end|>, which an endpoint would obey in the text of a trace."""
+    return text.replace("<|", f"<{_ZERO_WIDTH_SPACE}|").replace("[/INST]", f"[{_ZERO_WIDTH_SPACE}/INST]")
 
 
 def render_prompt(contract: str, template: str, trace: JudgedTraceText, *, guideline: str = "") -> str:
@@ -218,7 +246,7 @@ def render_prompt(contract: str, template: str, trace: JudgedTraceText, *, guide
         "reference_answer": _defuse(trace.reference_answer),
         "guideline": guideline,
     }
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 def _render_steps(trace: JudgedTraceText) -> str:

@@ -23,6 +23,7 @@ class ReplyState(StrEnum):
     UNPARSED = "unparsed"  # text without a readable answer
     OUT_OF_RANGE = "out_of_range"  # it names a step that cannot be labeled
     REFUSED = "refused"  # the endpoint refused this request
+    UNCHECKED = "unchecked"  # a rollout whose checker did not respond; checked again, not asked again
     FAILED = "failed"  # the endpoint answered on no attempt; asked again by the next run
 
 
@@ -35,6 +36,7 @@ class ParsedReply:
     ratings: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     clauses: Mapping[int, str] = field(default_factory=dict)  # of a policy, by step
+    is_right: bool | None = None  # of a rollout
 
 
 _BOX = re.compile(r"\\boxed\s*\{([^{}]*)\}")
@@ -49,16 +51,20 @@ _MAX_CLAUSE_CHARACTERS = 40
 
 def parse_reply(contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True) -> ParsedReply:
     """Read one answer. An answer that was cut off is not read, because its result may not be final."""
-    if not is_complete:
-        return ParsedReply(ReplyState.TRUNCATED)
-    answer = text.rpartition(_THOUGHTS_END)[2]
-    if _THOUGHTS_START in answer:
-        return ParsedReply(ReplyState.TRUNCATED)
-    if not answer.strip():
-        return ParsedReply(ReplyState.EMPTY)
+    answer = read_answer(text, is_complete=is_complete)
+    if isinstance(answer, ParsedReply):
+        return answer
     if contract == JudgeContract.CRITIC:
         return _parse_critic(answer, rateable)
     return _parse_labels(contract, answer, rateable)
+
+
+def read_answer(text: str, *, is_complete: bool) -> str | ParsedReply:
+    """Return the text after the thoughts, or the reason why it is not read."""
+    answer = text.rpartition(_THOUGHTS_END)[2]
+    if not is_complete or _THOUGHTS_START in answer:
+        return ParsedReply(ReplyState.TRUNCATED)
+    return answer if answer.strip() else ParsedReply(ReplyState.EMPTY)
 
 
 def _parse_critic(answer: str, rateable: Sequence[int]) -> ParsedReply:

@@ -15,7 +15,8 @@ from machines.replies import ParsedReply, ReplyState
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """`n_right` of `n_votes` votes put the first error after this step, or nowhere."""
+    """`n_right` of `n_votes` votes put the first error after this step, or nowhere. Of rollouts, so many had the right
+    answer; a step that a search only inferred has none."""
 
     position: int
     rating: int
@@ -25,8 +26,8 @@ class StepVerdict:
     clause: str = ""  # of a policy
 
     @property
-    def value(self) -> float:
-        return self.n_right / self.n_votes
+    def value(self) -> float | None:
+        return self.n_right / self.n_votes if self.n_votes else None
 
 
 @dataclass(frozen=True)
