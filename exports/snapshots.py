@@ -78,6 +78,7 @@ def order_snapshot(
     elif order.taken_in:
         raise InvalidOrder("archive", "An archive includes everything: there are no exclusions to override.")
     orders.validate_order(order)
+    orders.validate_machines(project, order.filters.agreeing_machines or ())
     try:
         with transaction.atomic():
             snapshot = Snapshot.objects.create(

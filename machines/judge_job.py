@@ -232,7 +232,7 @@ class JudgeLoop:
             if trace.is_complete and not trace.is_taken:
                 trace.is_taken = True
                 complete.append(trace)
-        if any(outcome.reply for outcome in outcomes):
+        if any(outcome.reply and outcome.parsed.state != ReplyState.UNCHECKED for outcome in outcomes):
             run.n_pauses = 0
         return complete
 

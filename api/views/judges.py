@@ -32,7 +32,7 @@ _MOST_TOKENS = 10**15
 _DEFAULTS = RolloutOptions()
 
 
-class RolloutOptionsSerializer(StrictSerializer):
+class RolloutOptionsSerializer(serializers.Serializer[Any]):
     checker = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in CheckerKind], default="number")
     pattern = serializers.CharField(
         max_length=200, default="", allow_blank=True, help_text="Of the checker “regex”; its group is the answer."
@@ -48,6 +48,12 @@ class RolloutOptionsSerializer(StrictSerializer):
         max_length=20, default=_DEFAULTS.separator, allow_blank=True, trim_whitespace=False
     )
     stop = serializers.CharField(max_length=100, default=_DEFAULTS.stop, allow_blank=True, trim_whitespace=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse unknown keys: a misspelled one would be ignored."""
+        if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
+            raise serializers.ValidationError({name: [_("Unknown key.")] for name in unknown})
+        return super().to_internal_value(data)
 
 
 class JudgeSerializer(StrictSerializer):

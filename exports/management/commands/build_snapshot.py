@@ -31,7 +31,7 @@ from jobs.terminal import ProgressBar
 from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Project
 from labeling.models.assignment import FinishReason
-from labeling.models.rater import RaterKind
+from labeling.models.rater import PEOPLE, RaterKind
 
 INTERRUPTED = 130  # the exit code that shells report for Ctrl-C
 
@@ -132,7 +132,27 @@ class Command(BaseCommand):
         date: dict[str, Any] = {"type": _parse_time, "metavar": "DATE"}
         add("--from", dest="submitted_from", **date, help="only labels submitted at or after this date or time (UTC)")
         add("--until", dest="submitted_until", **date, help="only labels submitted before this date or time (UTC)")
-        add("--blind", dest="is_blind", action="store_const", const=True, help="only labels made without PRM scores")
+        add(
+            "--blind",
+            dest="is_blind",
+            action="store_const",
+            const=True,
+            help="only labels by people who saw no scores or suggestions",
+        )
+        add(
+            "--human",
+            dest="rater_kinds",
+            action="store_const",
+            const=list(PEOPLE),
+            help="only labels by people, also by those who saw scores",
+        )
+        add(
+            "--agreeing-machine",
+            dest="agreeing_machines",
+            action="append",
+            metavar="NAME",
+            help="only traces for which this machine and the others named here find the same first error (repeatable)",
+        )
         add(
             "--rater-kind",
             dest="rater_kinds",

@@ -14,7 +14,7 @@ from django.utils import timezone
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import Project
-from machines import judges, machine_job, prompts, runs
+from machines import consensus_report, judges, machine_job, prompts, runs
 from machines.answers import CheckerKind
 from machines.judges import InvalidJudge, JudgeSettings
 from machines.models import EndpointKind, Judge, JudgeContractKind, JudgeRun, JudgeRunState, JudgeVote, RunScope
@@ -53,6 +53,9 @@ class Command(BaseCommand):
             actions.add_parser(name, help=text).add_argument("--project", required=True)
         actions.choices["cap"].add_argument("--most-tokens", type=int)
         actions.choices["cap"].add_argument("--most-money", type=Decimal)
+        consensus = actions.add_parser("consensus", help="compare two machines with each other and people, as JSON")
+        consensus.add_argument("--project", required=True)
+        consensus.add_argument("--machine", action="append", required=True, metavar="NAME", dest="machines")
         actions.add_parser("prompt", help="print a built-in prompt").add_argument(
             "--contract", choices=list(prompts.BUILTIN_TEMPLATES), default=JudgeContractKind.CRITIC
         )
@@ -118,8 +121,17 @@ class Command(BaseCommand):
         judges.set_budget(project=project, by=None, now=timezone.now(), **caps)
 
     def _list(self, project: Project, options: dict[str, Any]) -> None:
-        rows = Judge.objects.filter(project=project).order_by("pk").prefetch_related("runs")
+        rows = Judge.objects.filter(project=project).order_by("pk").select_related("rater").prefetch_related("runs")
         self.stdout.write(json.dumps([_describe_judge(judge) for judge in rows], indent=2))
+
+    def _consensus(self, project: Project, options: dict[str, Any]) -> None:
+        found = [(name, consensus_report.find_machine(project, name)) for name in options["machines"]]
+        machines = [machine for _, machine in found if machine is not None]
+        if len(machines) != 2 or len(found) != 2:
+            known = "\n".join(machine.machine for machine in consensus_report.list_machines(project))
+            raise CommandError(f"Name two machines with --machine. Machines with labels:\n{known}")
+        report = consensus_report.compare_machines(*machines)
+        self.stdout.write(json.dumps(consensus_report.describe_report(report), indent=2))
 
     def _follow(self, run: JudgeRun) -> JudgeRun:
         """Run the job here, or wait for the worker that has it already."""
@@ -225,4 +237,5 @@ def _describe_run(run: JudgeRun) -> dict[str, Any]:
 def _describe_judge(judge: Judge) -> dict[str, Any]:
     names = ("name", "version", "kind", "family", "address", "model", "contract", "prompt_version", "prompt_digest")
     described = {name: getattr(judge, name) for name in (*names, "n_votes", "rollouts", "threshold")}
+    described["rater"] = judge.rater.machine
     return described | {"runs": [_describe_run(run) for run in judge.runs.all()]}

@@ -61,8 +61,15 @@ def test_lead_adds_a_judge(personas: LoggedInPersonas) -> None:
 
 ROLLOUTS = {
     **{name: value for name, value in FIELDS.items() if name != "contract"},
-    "name": "mc", "n_votes": "8", "temperature": "1", "checker": "number", "search": "binary", "threshold": "0",
-    "separator": "line_break", "stop": "\r\nProblem:", "stops_early": "on",
+    "name": "mc",
+    "n_votes": "8",
+    "temperature": "1",
+    "checker": "number",
+    "search": "binary",
+    "threshold": "0",
+    "separator": "line_break",
+    "stop": "\r\nProblem:",
+    "stops_early": "on",
 }
 
 
