@@ -29,7 +29,7 @@ def project() -> Project:
 
 def build(project: Project, folder: Path, *words: str) -> list[dict[str, Any]]:
     call_command("build_snapshot", "--project", project.slug, "--out", str(folder), *words)
-    files = sorted(folder.rglob("*.jsonl"))
+    files = sorted(path for path in folder.rglob("*.jsonl") if ".weights" not in path.name)
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 

@@ -217,4 +217,4 @@ def test_difference_interval_is_as_published(counts: tuple[int, int, int, int], 
     """R. G. Newcombe (1998), table II, method 10."""
     right, n, other_right, other_n = counts
     interval = intervals.difference_interval(right=right, n=n, other_right=other_right, other_n=other_n)
-    assert (interval.low, interval.high) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
+    assert [interval.low, interval.high] == pytest.approx([low, high], abs=6e-5)
