@@ -4,7 +4,7 @@
     expression    equal as expressions, tuples, intervals or sets (`machines.expressions`)
     choice        the same letter: (B), B. and \\text{B}
     exact         equal after whitespace is collapsed
-    regex         as `exact`, for what the last match of a pattern captures
+    regex         as `exact` or `number`, for what the last match of a pattern captures
 
 The final answer is in the last `\\boxed{}`, after the last `####` (GSM8K), or after the last "answer is". A text
 without one of these has no answer, which is neither right nor wrong.
@@ -67,7 +67,8 @@ def is_same_answer(kind: str, answer: str, reference: str) -> bool:
         return letters[0] != "" and letters[0] == letters[1]
     if kind == CheckerKind.EXPRESSION:
         return is_same_expression(answer, reference)
-    return " ".join(answer.split()) == " ".join(reference.split())
+    is_same_text = " ".join(answer.split()) == " ".join(reference.split())
+    return is_same_text or (kind == CheckerKind.REGEX and _is_near(_parse_number(answer), _parse_number(reference)))
 
 
 def has_readable_answer(kind: str, answer: str) -> bool:

@@ -1,7 +1,9 @@
 """Answer checkers: what is extracted, what is equal, and which patterns are refused."""
 
+import json
 import random
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +90,22 @@ def test_permitted_pattern_is_fast_on_hostile_text(pattern: str) -> None:
     started = time.process_time()
     answers.find_answer(CheckerKind.REGEX, text, pattern)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("kind", ["number", "regex"])
+def test_checker_agrees_with_the_labels_of_a_public_dataset(kind: str, shared_data: Path) -> None:
+    """OpenAI's example solutions for GSM8K: four models, 150 problems, each labeled right or wrong."""
+    pattern = answers.validate_pattern(r"A: ([^\n]+)")
+    lines = (shared_data / "gsm8k" / "example_model_solutions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    n_same = n = 0
+    for row in rows:
+        reference = answers.find_answer("regex", row["ground_truth"], pattern) or ""
+        for solution in (value for value in row.values() if isinstance(value, dict)):
+            answer = answers.find_answer("regex", solution["solution"], pattern) or ""
+            n += 1
+            n_same += answers.is_same_answer(kind, answer, reference) == solution["is_correct"]
+    assert (n_same, n) == (600, 600)
 
 
 def test_pattern_takes_the_last_match() -> None:
