@@ -173,10 +173,12 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
         raters=Count(f"{_ASSIGNMENT}rater", distinct=True),
         submissions=Count("submission"),
     )
+    counts = _count_rows(rows)
+    has_machines = any(counts["machines"])
     return {
         **totals,
-        **_count_rows(rows),
-        "judges": identities.describe_machines(rows.exclude(submission=None).values("submission")),
+        **counts,
+        "judges": identities.describe_machines(_list_submissions(rows)) if has_machines else [],
         "process": _describe_process(frozen, rows),
         "agreement": measure_agreement(frozen),
         "imported_agreement": measure_imported_agreement(frozen),
@@ -185,6 +187,10 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
             for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
         ],
     }
+
+
+def _list_submissions(rows: Any) -> Any:
+    return rows.exclude(submission=None).values("submission")
 
 
 def _count_rows(rows: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from labeling.models.rater import RaterKind
 from labeling.quality import tallies
 from labeling.quality.settlements import RESOLVED_STATES
 from labeling.quality.submitted_reports import load_revision_reports
+from machines import judges
 from stats import estimation
 from stats.estimates import Estimate
 
@@ -62,7 +63,8 @@ def list_machines(project: Project) -> list[Rater]:
 
 
 def find_machine(project: Project, name: str) -> Rater | None:
-    """Return a machine by its name, or by its pseudonym in datasets."""
+    """Return a machine by its label such as "critic 1", by its name, or by its pseudonym in datasets."""
+    (name,) = judges.replace_labels(project, [name])
     machines = Rater.objects.filter(Q(machine=name) | Q(labeler=name), project=project, kind=RaterKind.MACHINE)
     return machines.first()
 

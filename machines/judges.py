@@ -6,6 +6,7 @@ A judge never changes: another prompt, model or sampler is the next version, whi
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
@@ -290,6 +291,13 @@ def find_judge(project: Project, name: str, version: int | None = None) -> Judge
     found = Judge.objects.filter(project=project, name=name).select_related("project", "rater")
     found = found if version is None else found.filter(version=version)
     return found.order_by("-version").first()
+
+
+def replace_labels(project: Project, names: Sequence[str]) -> list[str]:
+    """Return these names of machines with labels such as "critic 1" replaced by the names of the raters."""
+    judges = Judge.objects.filter(project=project).select_related("rater").only("name", "version", "rater__machine")
+    by_label = {judge.label: judge.rater.machine for judge in judges}
+    return [by_label.get(name, name) for name in names]
 
 
 def list_runs(project: Project) -> list[JudgeRun]:

@@ -189,7 +189,8 @@ def resume_judge_run(request: HttpRequest, actor: Membership, run: int) -> HttpR
 
 
 def _get_judge(actor: Membership, pk: int) -> Judge:
-    rows = Judge.objects.defer("key").select_related("project", "rater", "added_by", "prm")
+    rows = Judge.objects.select_related("project", "rater", "added_by", "prm")
+    rows = rows.defer("key", "prm__weights", "prm__trained")
     return get_object_or_404(rows, project=actor.project, pk=pk)
 
 

@@ -124,6 +124,19 @@ def test_snapshot_keeps_what_machines_agree_on(compared: Project, tmp_path: Path
     assert manifest["order"]["filters"]["agreeing_machines"] == [CRITIC, MONTE_CARLO]
 
 
+def test_machines_here_are_named_by_their_labels(project: Project, tmp_path: Path) -> None:
+    other = factories.make_machine_rater(project, MONTE_CARLO)
+    for trace in project.traces.all():
+        machine_labels.label_trace(other, trace, 1)
+    rows = build(
+        project,
+        tmp_path / "out",
+        *("--format", "first_errors", "--agreeing-machine", "critic 1", "--agreeing-machine", MONTE_CARLO),
+    )
+    assert [row["first_error"] for row in rows] == [1] * 4
+    assert read_manifest(tmp_path / "out")["order"]["filters"]["agreeing_machines"][0].startswith("judge: critic 1 (")
+
+
 def test_agreeing_machines_are_known_and_several(compared: Project, tmp_path: Path) -> None:
     rater = Rater.objects.get(machine=CRITIC)
     for names in (["x", CRITIC], [CRITIC], [CRITIC, str(rater.labeler)]):

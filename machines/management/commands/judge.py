@@ -121,7 +121,7 @@ class Command(BaseCommand):
         judges.set_budget(project=project, by=None, now=timezone.now(), **caps)
 
     def _list(self, project: Project, options: dict[str, Any]) -> None:
-        rows = Judge.objects.filter(project=project).order_by("pk").select_related("rater").prefetch_related("runs")
+        rows = Judge.objects.filter(project=project).order_by("pk").prefetch_related("runs")
         self.stdout.write(json.dumps([_describe_judge(judge) for judge in rows], indent=2))
 
     def _consensus(self, project: Project, options: dict[str, Any]) -> None:
@@ -237,5 +237,4 @@ def _describe_run(run: JudgeRun) -> dict[str, Any]:
 def _describe_judge(judge: Judge) -> dict[str, Any]:
     names = ("name", "version", "kind", "family", "address", "model", "contract", "prompt_version", "prompt_digest")
     described = {name: getattr(judge, name) for name in (*names, "n_votes", "rollouts", "threshold")}
-    described["rater"] = judge.rater.machine
     return described | {"runs": [_describe_run(run) for run in judge.runs.all()]}
