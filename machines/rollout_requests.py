@@ -1,4 +1,8 @@
-"""The requests of a Monte Carlo run: the rollouts that are missing now, which depend on the answers so far."""
+"""The requests of a Monte Carlo run: the rollouts that are missing now, which depend on the answers so far.
+
+Each rollout is a request of its own. Batches would cost less at endpoints that charge for every prompt, but a search by
+halves and an early stop need single answers, and local servers reuse the computation of a prefix anyway.
+"""
 
 import hashlib
 from collections.abc import Iterator
