@@ -271,7 +271,7 @@ class JudgeLoop:
                 submission=submissions.get(trace.text.trace_id),
                 guideline=self._judge.project.guideline,
                 is_blind=not self._sees_reference_answer,
-                n_votes=len(trace.votes),
+                n_votes=trace.n_answers,
                 n_parsed=verdict.n_votes if verdict else 0,
                 n_failed=sum(vote.state == ReplyState.FAILED for vote in trace.votes.values()),
                 first_error=verdict.first_error if verdict else None,

@@ -6,7 +6,6 @@ stored as unchecked, because it has been paid for, and the run pauses. When it r
 
 import dataclasses
 import datetime as dt
-from collections import Counter
 
 from machines import remote_checker, rollout_requests
 from machines.answers import CheckerKind
@@ -99,8 +98,7 @@ class RolloutLoop(JudgeLoop):
         for position, rating in finding.ratings.items():
             value = values.get(position)
             steps.append(StepVerdict(position, rating, value.n_read if value else 0, value.n_right if value else 0))
-        # The trace's own answer is evidence as well, and the only one of a trace with one step.
-        n_read = max(Counter(vote.state for vote in trace.votes.values())[ReplyState.PARSED], 1)
+        n_read = sum(vote.state == ReplyState.PARSED for vote in trace.votes.values()) + trace.rollouts.has_own_answer
         return TraceVerdict(finding.first_error, {finding.first_error: 1.0}, n_read, steps)
 
     def _list_values(self, trace: OpenTrace) -> list[list[int]]:

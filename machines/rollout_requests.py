@@ -27,6 +27,10 @@ class OpenRolloutTrace(OpenTrace):
     def is_complete(self) -> bool:
         return self.rollouts.is_complete
 
+    @property
+    def n_answers(self) -> int:
+        return len(self.votes) + self.rollouts.has_own_answer
+
     def add_vote(self, vote: JudgeVote, parsed: ParsedReply) -> None:
         super().add_vote(vote, parsed)
         if parsed.state != ReplyState.UNCHECKED:
@@ -74,7 +78,8 @@ class MissingRollouts(MissingVotes):
         self._waiting.extend(self._list_missing(trace))
 
     def _open_trace(self, text: JudgedTraceText) -> OpenRolloutTrace:
-        own_answer = find_own_answer(text, self._options)
+        # A trial asks about right answers as well, so that a person can read what the model writes.
+        own_answer = None if self._run.is_trial else find_own_answer(text, self._options)
         rollouts = TraceRollouts(text.rateable, self._judge.n_votes, self._options, own_answer)
         return OpenRolloutTrace(text, "", self._judge.n_votes, rollouts=rollouts)
 

@@ -75,7 +75,7 @@ class PrefixRollouts:
     @property
     def value(self) -> float | None:
         """The share of right answers. None if fewer than half of the answers can be read."""
-        return self.n_right / self.n_read if self.n_read and 2 * self.n_read >= len(self.answers) else None
+        return self.n_right / self.n_read if self.n_read and 2 * self.n_read >= len(self._counted()) else None
 
     @property
     def is_settled(self) -> bool:
@@ -98,8 +98,9 @@ class PrefixRollouts:
         yield from missing[: 1 if self.options.stops_early else None]
 
     def _counted(self) -> list[bool | None]:
-        """Return the answers in the order of their numbers, so that the order of arrival changes nothing."""
-        return [answer for _, answer in sorted(self.answers.items())]
+        """Return the answers in the order of their numbers, so that the order of arrival changes nothing. Rollouts of a
+        trial do not count beside the trace's own answer."""
+        return [] if self.own_answer is not None else [answer for _, answer in sorted(self.answers.items())]
 
 
 @lru_cache(maxsize=4096)
@@ -147,6 +148,11 @@ class TraceRollouts:
         self.prefixes = {size: PrefixRollouts(n_wanted, options) for size in sizes}
         if self._ends:
             self.prefixes[self._ends[-1] + 1].own_answer = own_answer
+
+    @property
+    def has_own_answer(self) -> bool:
+        """Whether the trace itself states an answer that is known to be right or wrong: evidence like a rollout."""
+        return any(prefix.own_answer is not None for prefix in self.prefixes.values())
 
     def record(self, n_steps: int, number: int, answer: bool | None) -> None:
         prefix = self.prefixes.get(n_steps)

@@ -35,6 +35,10 @@ class OpenTrace:
     def is_complete(self) -> bool:
         return len(self.votes) >= self.n_wanted
 
+    @property
+    def n_answers(self) -> int:
+        return len(self.votes)
+
     def add_vote(self, vote: JudgeVote, parsed: ParsedReply) -> None:
         self.votes[vote.prefix, vote.number] = parsed
         self.prompt_tokens += vote.prompt_tokens

@@ -51,6 +51,7 @@ def test_every_step_has_a_soft_value_and_a_hard_label() -> None:
     assert list_labels() == [(0, 1, 1.0, 4, 4), (1, 1, 1.0, 4, 4), (2, -1, 0.0, 4, 0), (3, -1, 0.0, 1, 0)]
     judged = JudgedTrace.objects.get()
     assert (judged.first_error, judged.first_errors, judged.is_blind) == (2, [[2, 1.0]], False)
+    assert (judged.n_votes, judged.n_parsed) == (13, 13)  # twelve rollouts, and the answer of the trace itself
     assert judged.values == [[1, 4, 4], [2, 4, 4], [3, 0, 4], [4, 0, 1]]
     assert Assignment.objects.values_list("rater__kind", "saw_reference_answer", "finish_reason").get() == (
         "machine",
@@ -69,6 +70,7 @@ def test_halving_asks_only_what_the_search_needs() -> None:
     run, _ = run_script(project, options={"search": "binary", "stops_early": True})
     assert sorted(JudgedTrace.objects.values_list("first_error", flat=True), key=str) == [5, 5, None]
     assert (run.n_judged, run.n_labeled) == (3, 3)
+    assert JudgedTrace.objects.values_list("n_votes", "n_parsed").get(first_error=None) == (1, 1)
     assert run.n_votes <= 2 * 4 * 4
     inferred = Judgment.objects.filter(value=None)
     assert set(inferred.values_list("rollouts", "successes")) == {(None, None)}
@@ -119,6 +121,20 @@ def test_stored_rollouts_are_not_paid_twice() -> None:
     assert JudgeVote.objects.count() == 6 * 4 * 4
     assert chat.answered.total() <= 6 * 16 + under_way
     assert run.tokens == 120 * 6 * 16
+
+
+def test_trial_shows_rollouts_of_right_answers_too() -> None:
+    project = factories.make_project()
+    judged_project.add_sums(project, 3, wrong_at=None)
+    with running_chat(chat := ChatServer(solve)) as address:
+        edited = "Q: {problem} A: {prefix}"
+        judge = judged_project.make_rollout_rater(project, address, {"search": "binary"}, prompt=edited)
+        trial = judged_project.run_to_end(judged_project.start_run(judge, is_trial=True))
+        assert (trial.n_labeled, trial.n_votes, Submission.objects.count()) == (3, 12, 0)
+        judge.refresh_from_db()
+        run = judged_project.run_to_end(judged_project.start_run(judge))
+    assert (run.n_labeled, run.n_votes, chat.answered.total()) == (3, 0, 12)
+    assert {tuple(value) for judged in JudgedTrace.objects.all() for value in judged.values} == {(4, 1, 1)}
 
 
 def test_run_stops_before_its_cap() -> None:
