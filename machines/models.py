@@ -33,9 +33,13 @@ class MachineKind(models.TextChoices):
     PRM = "prm", _("PRM")
 
 
-_KIND_OF_CONTRACT = {JudgeContractKind.ROLLOUTS: MachineKind.MONTE_CARLO, JudgeContractKind.PRM: MachineKind.PRM}
+_KIND_OF_CONTRACT = {
+    **dict.fromkeys(JudgeContractKind, MachineKind.JUDGE),
+    JudgeContractKind.ROLLOUTS: MachineKind.MONTE_CARLO,
+    JudgeContractKind.PRM: MachineKind.PRM,
+}
 # The contracts of language models that are asked about a trace.
-JUDGE_CONTRACTS = [contract for contract in JudgeContractKind if contract not in _KIND_OF_CONTRACT]
+JUDGE_CONTRACTS = [contract for contract, kind in _KIND_OF_CONTRACT.items() if kind == MachineKind.JUDGE]
 
 
 class EndpointKind(models.TextChoices):
@@ -108,7 +112,7 @@ class Judge(models.Model):
 
     @property
     def kind(self) -> MachineKind:
-        return _KIND_OF_CONTRACT.get(JudgeContractKind(self.contract), MachineKind.JUDGE)
+        return _KIND_OF_CONTRACT[JudgeContractKind(self.contract)]
 
     @property
     def rollout_options(self) -> RolloutOptions:

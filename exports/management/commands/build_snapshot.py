@@ -132,6 +132,20 @@ class Command(BaseCommand):
         date: dict[str, Any] = {"type": _parse_time, "metavar": "DATE"}
         add("--from", dest="submitted_from", **date, help="only labels submitted at or after this date or time (UTC)")
         add("--until", dest="submitted_until", **date, help="only labels submitted before this date or time (UTC)")
+        add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
+        add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
+        add(
+            "--set-aside",
+            default="out",
+            choices=inclusion,
+            help="labels that a lead set aside: include, leave out (default), or only these",
+        )
+        add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
+        self._add_rater_filters(group)
+
+    def _add_rater_filters(self, group: Any) -> None:
+        add = group.add_argument
+        kinds = group.add_mutually_exclusive_group()
         add(
             "--blind",
             dest="is_blind",
@@ -139,7 +153,7 @@ class Command(BaseCommand):
             const=True,
             help="only labels by people who saw no scores or suggestions",
         )
-        add(
+        kinds.add_argument(
             "--human",
             dest="rater_kinds",
             action="store_const",
@@ -153,20 +167,12 @@ class Command(BaseCommand):
             metavar="NAME",
             help="only traces for which this machine and the others named here find the same first error (repeatable)",
         )
-        add(
+        kinds.add_argument(
             "--rater-kind",
             dest="rater_kinds",
             action="append",
             choices=RaterKind.values,
             help="only labels by this kind of rater (repeatable; default: all, including machines)",
-        )
-        add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
-        add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
-        add(
-            "--set-aside",
-            default="out",
-            choices=inclusion,
-            help="labels that a lead set aside: include, leave out (default), or only these",
         )
         add("--rater", dest="labelers", action="append", metavar="ID", help="only labels by this rater (repeatable)")
         add(
@@ -176,7 +182,6 @@ class Command(BaseCommand):
             metavar="ID",
             help="no labels by this rater (repeatable); with --consensus, infer it from the other labels",
         )
-        add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
