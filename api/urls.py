@@ -4,7 +4,18 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import consensus, imports, judges, prms, projects, security, snapshots, steering_orders, traces
+from api.views import (
+    consensus,
+    imports,
+    judges,
+    machine_consensus,
+    prms,
+    projects,
+    security,
+    snapshots,
+    steering_orders,
+    traces,
+)
 from api.views.unknown_addresses import UnknownAddressView
 
 app_name = "api"
@@ -37,6 +48,11 @@ urlpatterns = [
     path("projects/<slug:slug>/judge-runs/<int:run>", judges.JudgeRunDetailView.as_view(), name="judge_run"),
     path(
         "projects/<slug:slug>/judge-runs/<int:run>/resume", judges.ResumeJudgeRunView.as_view(), name="resume_judge_run"
+    ),
+    path(
+        "projects/<slug:slug>/machine-consensus",
+        machine_consensus.MachineConsensusView.as_view(),
+        name="machine_consensus",
     ),
     path("projects/<slug:slug>/machine-budget", judges.MachineBudgetView.as_view(), name="machine_budget"),
     path("projects/<slug:slug>/snapshots", snapshots.SnapshotListView.as_view(), name="snapshots"),

@@ -1,4 +1,5 @@
-"""Run a judge on 10,000 traces against a scripted endpoint: `python -m bench.judging [--traces N]`.
+"""Run a judge on 10,000 traces against a scripted endpoint: `python -m bench.judging [--traces N]`. With `--rollouts`,
+run a Monte Carlo rater with one rollout after each of the six steps.
 
 The endpoint is a process of its own. It answers after a fixed delay, and one in a hundred first attempts with 500, and
 another one with 429 and `Retry-After: 0`. Two clients take turns with the same number of threads: bare threads that
@@ -24,6 +25,7 @@ from bench import databases, harness
 
 LEAST_RATIO = 0.8
 _BLOCKS = 4
+_STEPS = 6
 _ANSWER = "I check the steps one by one. " * 20 + "\\boxed{1}"
 
 
@@ -43,7 +45,7 @@ class ScriptedEndpointHandler(BaseHTTPRequestHandler):
         if trouble < 2:
             self._send(500 if trouble else 429, b"{}")
             return
-        choice = {"message": {"content": _ANSWER}, "finish_reason": "stop"}
+        choice = {"message": {"content": _ANSWER}, "text": _ANSWER, "finish_reason": "stop"}
         usage = {"prompt_tokens": 400, "completion_tokens": 120}
         self._send(200, json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode())
 
@@ -87,31 +89,34 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=32)
     parser.add_argument("--delay", type=float, default=0.5, help="seconds that the endpoint takes for an answer")
+    parser.add_argument("--rollouts", action="store_true", help="run a Monte Carlo rater")
     options = parser.parse_args()
     os.environ["STEPMARK_OUTBOUND_HOSTS"] = "127.0.0.1"
     with databases.temporary_databases(["judging"]) as made, _running_endpoint(options.delay) as port:
         databases.use_database(made["judging"])
-        found = _measure(port, options.traces, options.threads)
+        found = _measure(port, options.traces, options.threads, is_monte_carlo=options.rollouts)
     for name, value in found.items():
         print(f"{name:<36} {value}")
     print(harness.last_json_line({"bench": "judging", "passed": found["ratio"] >= LEAST_RATIO, **found}))
 
 
-def _measure(port: int, n_traces: int, n_threads: int) -> dict[str, Any]:
+def _measure(port: int, n_traces: int, n_threads: int, *, is_monte_carlo: bool) -> dict[str, Any]:
     from django.utils import timezone
 
     from labeling.models import Submission, Trace
     from machines import judges, runs
     from machines.judges import JudgeSettings
     from machines.models import JudgeVote
+    from machines.rollouts import RolloutOptions
 
     project = _fill(n_traces)
-    settings = JudgeSettings("critic", f"http://127.0.0.1:{port}/v1", "m", n_concurrent=n_threads)
+    own: dict[str, Any] = {"contract": "rollouts", "rollouts": RolloutOptions()} if is_monte_carlo else {}
+    settings = JudgeSettings("bench", f"http://127.0.0.1:{port}/v1", "m", n_concurrent=n_threads, **own)
     judge = judges.add_judge(project=project, settings=settings, by=None, now=timezone.now())
     size = n_traces // _BLOCKS
     alone, job, cpu = [], [], 0.0
     for _ in range(_BLOCKS):
-        alone.append(_ask_alone(port, max(size // 4, n_threads), n_threads))
+        alone.append(_ask_alone(port, max(size * (_STEPS if is_monte_carlo else 1) // 4, n_threads), n_threads))
         before = time.process_time()
         job.append(_run_job(runs.start_run(judge=judge, by=None, now=timezone.now(), most_traces=size), size))
         cpu += time.process_time() - before
@@ -123,7 +128,7 @@ def _measure(port: int, n_traces: int, n_threads: int) -> dict[str, Any]:
         "attempts repeated": sum(run.n_repeated for run in judge.runs.all()),
         "endpoint alone, requests per second": round(max(alone), 1),
         "job, votes per second": round(max(job), 1),
-        "processor ms of the job per vote": round(1000 * cpu / n_traces, 2),
+        "processor ms of the job per vote": round(1000 * cpu / JudgeVote.objects.count(), 2),
         "ratio": round(sum(job) / sum(alone), 3),
         "ratio of each pair": [round(mine / its, 3) for mine, its in zip(job, alone, strict=True)],
     }
@@ -143,8 +148,8 @@ def _fill(n_traces: int) -> Any:
     for start in range(0, n_traces, 1000):
         rows = [
             TraceRecord(
-                problem=ProblemRecord(f"What is {number} + 1, step by step?"),
-                steps=records.make_steps([f"Step {step} of {number}. " * 8 for step in range(6)]),
+                problem=ProblemRecord(f"What is {number} + 1, step by step?", answer="1"),
+                steps=records.make_steps([f"Step {step} of {number}. " * 8 for step in range(_STEPS)]),
                 digest=f"{number:064x}",
             )
             for number in range(start, min(start + 1000, n_traces))
@@ -172,15 +177,15 @@ def _ask_alone(port: int, n: int, n_threads: int) -> float:
 def _run_job(run: Any, n: int) -> float:
     """Return the votes per second of the job."""
     from jobs import runner
-    from machines import judge_job
+    from machines import machine_job
 
     started = time.perf_counter()
-    runner.run_job(run.job, judge_job.run_judge_job)
+    runner.run_job(run.job, machine_job.run_machine_job)
     seconds = time.perf_counter() - started
     run.refresh_from_db()
     if run.state != "done" or run.n_judged != n:
         raise SystemExit(f"The run ended as {run.state} with {run.n_judged} of {n} traces: {run.pause_line}")
-    return n / seconds
+    return float(run.n_votes / seconds)
 
 
 if __name__ == "__main__":

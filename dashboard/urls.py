@@ -17,6 +17,7 @@ from dashboard.views import (
     jobs,
     judges,
     lifecycle,
+    machine_consensus,
     members,
     messages,
     notices,
@@ -94,6 +95,9 @@ _PRMS = [
 _JUDGES = [
     path("", judges.show_judges, name="judges"),
     path("add", judges.add_judge, name="add_judge"),
+    path("agreement", machine_consensus.show_machine_consensus, name="machine_consensus"),
+    path("add-rollouts", judges.add_rollouts, name="add_rollouts"),
+    path("add-prm", judges.add_prm_rater, name="add_prm_rater"),
     path("budget", judges.set_machine_budget, name="set_machine_budget"),
     path("<int:judge>/", judges.show_judge, name="judge"),
     path("<int:judge>/copy", judges.copy_judge, name="copy_judge"),

@@ -24,6 +24,21 @@ def make_trace(number: int) -> dict[str, Any]:
     return {"problem": f"Sum {number}: add the numbers one by one.", "steps": steps, "label": label}
 
 
+def make_solution(number: int) -> dict[str, Any]:
+    """Return a trace whose problem has a reference answer. About half of them have an error."""
+    dice = random.Random(1000 + number)  # noqa: S311 (no secret)
+    numbers = [dice.randint(2, 90) for _ in range(dice.randint(4, 8))]
+    wrong_at = dice.choice([None, dice.randint(1, len(numbers) - 1)])
+    steps, total = [], numbers[0]
+    for position, more in enumerate(numbers[1:], start=1):
+        result = total + more + (position == wrong_at)
+        steps.append(f"{total} + {more} = {result}")
+        total = result
+    steps[-1] += f". The answer is: {total}"
+    problem = f"Solution {number}: what is {' + '.join(map(str, numbers))}?"
+    return {"problem": problem, "answer": str(sum(numbers)), "steps": steps}
+
+
 def main() -> None:
     traces = [make_trace(number) for number in range(260)]
     unlabeled = [{key: trace[key] for key in ("problem", "steps")} for trace in traces[160:]]
@@ -32,6 +47,7 @@ def main() -> None:
         "math.json": traces[:80],
         "gsm8k.json": traces[80:160],
         "traces.jsonl": unlabeled[:60],  # the native format
+        "answers.jsonl": [make_solution(number) for number in range(20)],  # with reference answers
     }
     for name, rows in files.items():
         Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -20,6 +20,7 @@ from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, SnapshotOrder, 
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import Columns, ColumnType
 from labeling.models import Project
+from machines import identities
 
 NOT_STATED = "not stated"
 # Every card prints these fields, stated or not.
@@ -48,6 +49,7 @@ PROTOCOL_NOTES = {
     "live": "Raters labeled alternatives that were generated during annotation.",
 }
 RATER_KINDS = {"member": "project member", "imported": "imported labeler"}
+MACHINE_KINDS = {"judge": "Judge", "monte_carlo": "Monte Carlo", "prm": "PRM as a rater"}
 ORIGINS = {"here": "made on the platform"}
 FINISH_REASONS = {
     "solution": "all steps rated",
@@ -231,7 +233,10 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
     ]
     if any(facts["machines"]):
         lines.append(f"- Machine raters: {_format_counts(facts['machines'], 'not a machine')}")
-    lines += [f"- Judge {_escape_text(_format_judge(judge))}" for judge in facts["judges"]]
+    lines += [
+        f"- {MACHINE_KINDS[each.get('kind', 'judge')]} {_escape_text(identities.format_machine(each))}"
+        for each in facts["judges"]
+    ]
     return lines
 
 
@@ -508,11 +513,3 @@ def _source_bars(sources: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) 
 def _build_interval(label: str, estimate: Mapping[str, Any]) -> ShareInterval:
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     return ShareInterval(label, " ".join(_format_estimate(estimate)), value, low, high)
-
-
-def _format_judge(judge: dict[str, Any]) -> str:
-    """Describe a judge in one line."""
-    return (
-        "{name} {version}: {model} by {family}, prompt version {prompt_version} ({prompt_digest:.12}), {n_votes} votes"
-        " at temperature {temperature:g}; {n_traces:,} traces, {tokens:,} tokens, {cost}".format(**judge)
-    )

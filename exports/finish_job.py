@@ -2,13 +2,13 @@
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from django.db.models import Count, F, Max, Min, QuerySet, Sum
+from django.db.models import Count, Max, Min
 
 from exports import card, deliveries, files, snapshots
 from exports.files import WrittenFile
@@ -20,7 +20,7 @@ from labeling.models.assignment import AssignmentOrigin
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind
 from labeling.quality import imported_labels, tallies
-from machines.models import Judge, JudgedTrace
+from machines import identities
 from prm import promotion
 
 MAX_DOMAINS = 12
@@ -45,8 +45,6 @@ _COUNTED_COLUMNS = {
 }
 _SOURCE = ("trace__source__name", "trace__source__licence")
 _ARM = (f"{_ASSIGNMENT}draw__arm", f"{_ASSIGNMENT}lane__arm")
-_JUDGE_FIELDS = ("name", "version", "family", "model", "model_digest", "contract", "prompt_version", "prompt_digest")
-_JUDGE_SAMPLER = ("n_votes", "temperature", "top_p", "max_tokens")
 
 
 def finish_snapshot(snapshot: Snapshot, facts: dict[str, Any] | None = None) -> Iterator[JobProgress | Chunk]:
@@ -175,10 +173,12 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
         raters=Count(f"{_ASSIGNMENT}rater", distinct=True),
         submissions=Count("submission"),
     )
+    counts = _count_rows(rows)
+    has_machines = any(counts["machines"])
     return {
         **totals,
-        **_count_rows(rows),
-        "judges": _describe_judges(rows.exclude(submission=None).values("submission")),
+        **counts,
+        "judges": identities.describe_machines(_list_submissions(rows)) if has_machines else [],
         "process": _describe_process(frozen, rows),
         "agreement": measure_agreement(frozen),
         "imported_agreement": measure_imported_agreement(frozen),
@@ -187,6 +187,10 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
             for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
         ],
     }
+
+
+def _list_submissions(rows: Any) -> Any:
+    return rows.exclude(submission=None).values("submission")
 
 
 def _count_rows(rows: Any) -> dict[str, Any]:
@@ -286,25 +290,3 @@ def _find_paired_traces(frozen: Manifest) -> set[int]:
     assignments = rows.values("submission__assignment")
     tallies = AgreementTally.objects.filter(project=frozen.project_id, trace__in=rows.values("trace"))
     return set(tallies.filter(first__in=assignments, second__in=assignments).values_list("trace", flat=True))
-
-
-def _describe_judges(submissions: QuerySet[Any] | Iterable[int]) -> list[dict[str, Any]]:
-    """Describe each judge with labels among these submissions, with what these labels cost."""
-    judged = JudgedTrace.objects.filter(submission__in=submissions)
-    totals = (
-        judged.order_by("judge")
-        .values("judge")
-        .annotate(n_traces=Count("pk"), tokens=Sum(F("prompt_tokens") + F("completion_tokens")), cost=Sum("money"))
-    )
-    by_judge = {row["judge"]: row for row in totals}
-    judges = Judge.objects.filter(pk__in=by_judge).select_related("rater", "project").order_by("name", "version")
-    return [
-        {
-            "rater": judge.rater.machine,
-            **{name: getattr(judge, name) for name in (*_JUDGE_FIELDS, *_JUDGE_SAMPLER)},
-            "n_traces": by_judge[judge.pk]["n_traces"],
-            "tokens": by_judge[judge.pk]["tokens"],
-            "cost": f"{by_judge[judge.pk]['cost']:.4f} {judge.project.currency}",
-        }
-        for judge in judges
-    ]

@@ -20,16 +20,18 @@ from jobs import paging
 from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.datasets.selection import ExclusionRule, ManifestFilters, trace_prefix
-from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project, Trace
+from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project, Rater, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
+from labeling.models.rater import RaterKind
 from prm.evaluation import contamination
 from rawsql import values_subquery
 
 EXCLUSION_LABELS = {
     "set_aside": "label that a lead set aside",
     "rater": "annotator left out on request, or a consensus that the other labels do not determine",
+    "machines": "trace for which the chosen machines do not name the same first error",
     "reserve": "held-out problem, of this project or another",
     "screening": "trace used for screening annotators",
     "gold": "gold trace",
@@ -42,7 +44,7 @@ EXCLUSION_LABELS = {
     "late": "problem imported while the snapshot was being built",
 }
 OVERRIDABLE_EXCLUSIONS = ("reserve", "screening", "gold", "training", "canary", "benchmark", "overlap")
-ARCHIVE_EXCLUSIONS = ("set_aside", "rater", "duplicate", "astride", "late")  # they apply to archives too
+ARCHIVE_EXCLUSIONS = ("set_aside", "rater", "machines", "duplicate", "astride", "late")  # they apply to archives too
 BENCHMARK_PREFIX = "benchmark:"  # an override of one list only: "benchmark:GSM8K test"
 
 _CHUNK_SIZE = 1000
@@ -97,6 +99,17 @@ def validate_order(order: SnapshotOrder) -> None:
         if is_invalid:
             raise InvalidOrder(code, message)
     validate_destinations(order.deliver_to)
+
+
+def validate_machines(project: Project, names: Sequence[str]) -> None:
+    """Raise InvalidOrder if these are not at least two machines that label in the project."""
+    machines = Rater.objects.filter(project=project, kind=RaterKind.MACHINE).values_list("machine", "labeler")
+    known = {name: machine for machine, labeler in machines for name in (machine, labeler)}
+    if unknown := sorted(set(names) - known.keys()):
+        message = f"Unknown machine {', '.join(unknown)}. Known machines: {'; '.join(sorted(set(known.values())))}."
+        raise InvalidOrder("machines", message)
+    if names and len({known[name] for name in names}) < 2:
+        raise InvalidOrder("machines", "Name at least two machines that must agree.")
 
 
 def validate_destinations(names: Sequence[str]) -> None:

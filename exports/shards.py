@@ -19,6 +19,7 @@ from formats.records import StepRecord, TurnRecord
 from formats.rows import ExportRow
 from labeling.datasets import manifest
 from labeling.models import Consensus, Manifest
+from machines import identities
 from prm import scores
 
 
@@ -104,6 +105,7 @@ class ShardWriter:
         has_names = self._order.has_labeler_names
         for rows in manifest.read_row_chunks(frozen, start=start, stop=stop, has_names=has_names):
             done += len(rows)
+            _identify_machines(rows)
             if self._order.by_trace:
                 pending += rows
                 rows, pending = _split_off_last_trace(pending) if done < stop - start else (pending, [])
@@ -199,6 +201,14 @@ class ShardWriter:
             "tallies": {name: msgspec.to_builtins(tally) for name, tally in self.tallies.items()},
             "ratings": msgspec.to_builtins(self.spread),
         }
+
+
+def _identify_machines(rows: list[ExportRow]) -> None:
+    """Fill in the machines that made submissions on the platform."""
+    by_machines = [row for row in rows if row.facts.machine and row.facts.submission is not None]
+    found = identities.load_identities(row.facts.submission or 0 for row in by_machines) if by_machines else {}
+    for row in by_machines:
+        row.facts = row.facts._replace(identity=found.get(row.facts.submission or 0))
 
 
 def _split_off_last_trace(rows: list[ExportRow]) -> tuple[list[ExportRow], list[ExportRow]]:

@@ -41,6 +41,7 @@ from labeling.datasets.selection import ExclusionRule, ScoreSource
 from labeling.models import Consensus, Manifest, ManifestRow, Project, Source
 from labeling.quality import chosen_raters, new_submissions
 from labeling.quality.chosen_raters import RaterChoice
+from machines import judges
 from prm import registry, scores
 
 PREPARE, BUILD, FINISH = "exports.prepare", "exports.build_shard", "exports.finish"
@@ -78,6 +79,9 @@ def order_snapshot(
     elif order.taken_in:
         raise InvalidOrder("archive", "An archive includes everything: there are no exclusions to override.")
     orders.validate_order(order)
+    if order.filters.agreeing_machines:
+        order.filters.agreeing_machines = judges.replace_labels(project, order.filters.agreeing_machines)
+        orders.validate_machines(project, order.filters.agreeing_machines)
     try:
         with transaction.atomic():
             snapshot = Snapshot.objects.create(

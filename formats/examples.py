@@ -25,13 +25,34 @@ from formats.rows import ExportRow, RowFacts
 if TYPE_CHECKING:
     import pyarrow
 
+# A type is a name, a list of one type ["string"], or an object {"role": "string"}.
+ColumnType = str | list[Any] | dict[str, Any]
+
 WEIGHT_CAP = 10.0
 CUT_OFF = ("give_up", "bad_problem")  # finish reasons after which the rest of the trace is unrated
 
-# Who gave the labels of a row: the kind of rater, the name of a machine, and the file that the labels came from.
-# PRM800K and ProcessBench have these keys only in rows of machines, so that others are as in the published files.
-MACHINE_COLUMNS = {"rater_kind": "string", "rater_name": "string", "label_source": "string"}
-RATER_COLUMNS = {"rater": "string", **MACHINE_COLUMNS}  # with the pseudonym
+# Who gave the labels of a row: the kind of rater, the name of a machine, the file that the labels came from, whether
+# the rater was blind, and what the machine is. PRM800K and ProcessBench have these keys only in rows of machines, so
+# that others are as in the published files.
+MACHINE_COLUMNS: dict[str, ColumnType] = {
+    "rater_kind": "string",
+    "rater_name": "string",
+    "label_source": "string",
+    "is_blind": "bool",
+    "machine": {
+        "kind": "string",
+        "name": "string",
+        "version": "int64",
+        "model": "string",
+        "prompt_digest": "string",
+        "endpoint_family": "string",
+        "votes": "int64",
+        "cost": "float64",
+    },
+}
+RATER_COLUMNS: dict[str, ColumnType] = {"rater": "string", **MACHINE_COLUMNS}  # with the pseudonym
+_IMPORTED_MACHINES = ("judge", "monte_carlo")
+_IDENTITY_FIELDS = (*("kind", "name", "version", "model", "prompt_digest", "endpoint_family"), "votes", "cost")
 CONSENSUS_KIND = "consensus"
 
 # Why a trace has no row in a file.
@@ -40,8 +61,6 @@ CONTESTED = "contested"
 UNSETTLED = "contested or not settled yet"
 NOT_RATED = "no rated step"
 
-# A type is a name, a list of one type ["string"], or an object {"role": "string"}.
-ColumnType = str | list[Any] | dict[str, Any]
 Columns = Mapping[str, ColumnType]
 OutputRow = dict[str, Any]
 
@@ -53,7 +72,26 @@ def describe_rater(facts: RowFacts) -> OutputRow:
         "rater_kind": facts.rater_kind,
         "rater_name": facts.machine or None,
         "label_source": facts.label_source,
+        "is_blind": is_blind_row(facts),
+        "machine": _describe_identity(facts),
     }
+
+
+def is_blind_row(facts: RowFacts) -> bool | None:
+    """Return whether a person saw no scores or suggestions, or a machine no reference answer; None if unknown."""
+    if facts.machine:
+        return None if facts.saw_reference_answer is None else not facts.saw_reference_answer
+    return None if facts.is_assisted is None else not facts.is_assisted
+
+
+def _describe_identity(facts: RowFacts) -> OutputRow | None:
+    if not facts.machine:
+        return None
+    found: OutputRow = dict.fromkeys(_IDENTITY_FIELDS)
+    if facts.identity is not None:
+        return {name: getattr(facts.identity, name) for name in found}
+    kind = facts.label_kind if facts.label_kind in _IMPORTED_MACHINES else None
+    return found | {"kind": kind, "name": facts.machine}
 
 
 def describe_machine(facts: RowFacts) -> OutputRow:

@@ -57,7 +57,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         yield {**columns, "by": by, **rater, "first_error": first_error, "is_censored": vote.is_censored}
     if example.agreed is not None:
         first_error = -1 if example.agreed.first_error is None else example.agreed.first_error
-        rater = {"by": CONSENSUS_KIND, "rater_kind": CONSENSUS_KIND, "rater_name": None, "label_source": None}
+        rater = {"by": CONSENSUS_KIND, **dict.fromkeys(MACHINE_COLUMNS), "rater_kind": CONSENSUS_KIND}
         yield {**columns, **rater, "first_error": first_error, "is_censored": False}
 
 

@@ -84,6 +84,8 @@ class NativeItem(Struct, gc=False):
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
     label_source: str | None = None
+    is_blind: bool | None = None
+    machine: dict[str, object] | str | None = None  # only written
     metadata: dict[str, object] | str | None = None  # text is JSON, for Parquet and CSV
 
 

@@ -8,6 +8,7 @@ object for each step. Other formats build the record on demand.
 import datetime as dt
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
@@ -30,6 +31,20 @@ from formats.records import (
 SEPARATOR = "\x1f"  # between texts; a submission whose texts contain it is not compact
 ORIGIN_HERE = "here"  # the submission was made on our own pages
 SCREENING_GENERATION = -1  # the generation of the screening set in PRM800K
+
+
+class MachineIdentity(NamedTuple):
+    """The machine that made a submission on the platform, and what the submission cost."""
+
+    kind: str  # judge, monte_carlo or prm
+    name: str
+    version: int
+    model: str
+    prompt_digest: str
+    endpoint_family: str
+    votes: int
+    cost: float  # in the currency of the project
+    progress: Mapping[int, float] = {}  # of a prover: the change of its value at each step, by position
 
 
 class RowFacts(NamedTuple):
@@ -74,6 +89,8 @@ class RowFacts(NamedTuple):
     machine: str | None
     rater_kind: str | None
     label_source: str | None  # the file that the submission was imported from
+    label_kind: str | None  # what the importer said about the labels of that file
+    identity: MachineIdentity | None  # filled in by the package that exports; no column has it
     kind: str
     n_steps: int
     answer: str | None

@@ -39,6 +39,7 @@ _NAME_COLUMNS = ("prm", "base_model", "policy", "scaffold", "segmenter", "source
 _RATING: Columns = {
     **RATER_COLUMNS,
     **_JUDGMENT_COLUMNS,
+    "progress": "float64",
     "active_ms": "int64",
     "is_chosen": "bool",
     "generation": "int64",
@@ -172,9 +173,11 @@ def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: l
 
 
 def _rating_columns(facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord, *, is_chosen: bool) -> OutputRow:
+    progress = facts.identity.progress if facts.identity else {}
     return {
         **describe_rater(facts),
         **{name: getattr(judgment, name) for name in _JUDGMENT_COLUMNS},
+        "progress": progress.get(turn.position),
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,
         "generation": facts.exported_generation,

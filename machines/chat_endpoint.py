@@ -1,7 +1,10 @@
-"""Ask a chat endpoint with OpenAI's protocol: vLLM, SGLang, llama.cpp, or a hosted model.
+"""Ask an endpoint with OpenAI's protocol: vLLM, SGLang, llama.cpp, or a hosted model.
 
     POST {address}/chat/completions   {"model": "…", "messages": [{"role": "user", "content": "…"}], …}
     200   {"choices": [{"message": {"content": "…"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": …, …}}
+
+    POST {address}/completions        {"model": "…", "prompt": "…", "stop": ["…"], …}     continues a text
+    200   {"choices": [{"text": "…", "finish_reason": "stop"}], "usage": {…}}
 
 Threads ask; they never touch the database. Connection errors, time-outs, 408, 409, 425, 429 and 5xx are retried with
 doubling delays and jitter. A `Retry-After` holds back all threads of the run, because the endpoint counts them
@@ -50,6 +53,8 @@ class ChatEndpoint:
     top_p: float = 1.0
     max_tokens: int = 8192
     timeout: float = 120.0
+    continues_text: bool = False  # the prompt is the beginning of a text, not a message
+    stop: str = ""  # text at which a continuation ends
     tries: int = 4
     first_delay: float = _FIRST_DELAY
 
@@ -129,7 +134,7 @@ def ask_endpoint(endpoint: ChatEndpoint, prompt: str, *, key: str, seed: int, ga
     headers = {"Idempotency-Key": key}
     if endpoint.key:
         headers["Authorization"] = f"Bearer {endpoint.key}"
-    address = endpoint.address.rstrip("/") + "/chat/completions"
+    address = endpoint.address.rstrip("/") + ("/completions" if endpoint.continues_text else "/chat/completions")
     problem = "not asked"
     for attempt in range(1, endpoint.tries + 1):
         gate.wait(_delay(endpoint, attempt))
@@ -153,13 +158,18 @@ def ask_endpoint(endpoint: ChatEndpoint, prompt: str, *, key: str, seed: int, ga
 def _build_request(endpoint: ChatEndpoint, prompt: str, seed: int) -> dict[str, Any]:
     request: dict[str, Any] = {
         "model": endpoint.model,
-        "messages": [{"role": "user", "content": prompt}],
         "temperature": endpoint.temperature,
         "top_p": endpoint.top_p,
     }
-    if endpoint.family == EndpointFamily.OPENAI:
+    if endpoint.continues_text:
+        request["prompt"] = prompt
+        if endpoint.stop:
+            request["stop"] = [endpoint.stop]
+    else:
+        request["messages"] = [{"role": "user", "content": prompt}]
+    if endpoint.family == EndpointFamily.OPENAI and not endpoint.continues_text:
         return request | {"max_completion_tokens": endpoint.max_tokens}
-    if endpoint.family != EndpointFamily.HOSTED:
+    if endpoint.family not in (EndpointFamily.HOSTED, EndpointFamily.OPENAI):
         request["seed"] = seed
     return request | {"max_tokens": endpoint.max_tokens}
 
@@ -237,7 +247,7 @@ def read_choice(content: bytes) -> tuple[str, str, bool]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return "", "", False
     message, finish = choices[0].get("message"), choices[0].get("finish_reason")
-    text = _read_text(message.get("content")) if isinstance(message, dict) else ""
+    text = _read_text(message.get("content") if isinstance(message, dict) else choices[0].get("text"))
     return text, finish[:40].replace("\0", "") if isinstance(finish, str) else "", True
 
 

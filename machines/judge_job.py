@@ -54,13 +54,13 @@ class VoteOutcome:
 
 
 @dataclass(frozen=True)
-class _Stop:
+class RunStop:
     pause: RunPause
     line: str
     retry_after: float | None = None
 
 
-def run_judge_job(job: Job) -> Iterator[JobProgress | Chunk]:
+def run_judge_job(job: Job, loop: "type[JudgeLoop] | None" = None) -> Iterator[JobProgress | Chunk]:
     run = JudgeRun.objects.select_related("judge__project__guideline", "judge__rater__project__guideline").get(
         pk=job.arguments["run"]
     )
@@ -70,7 +70,7 @@ def run_judge_job(job: Job) -> Iterator[JobProgress | Chunk]:
         endpoint = judges.load_endpoint(run.judge)
     except SecretUnreadable as error:
         raise JobFailed(str(error)) from None
-    yield from JudgeLoop(run, endpoint).list_chunks()
+    yield from (loop or JudgeLoop)(run, endpoint).list_chunks()
 
 
 class JudgeLoop:
@@ -81,14 +81,17 @@ class JudgeLoop:
         self._judge = run.judge
         self._endpoint = endpoint
         self._gate = EndpointGate()
-        self._missing = MissingVotes(run)
+        self._missing = self._load_missing(run)
         self._under_way: dict[Future[ChatReply], VoteRequest] = {}
         self._granted: list[VoteRequest] = []
         self._unanswered: set[VoteRequest] = set()  # in a row, since the last answer
         self._n_answered = 0
         self._last_problem = ""
-        self._stop: _Stop | None = None
+        self._stop: RunStop | None = None
         self._has_saved = self._is_ended = False
+
+    def _load_missing(self, run: JudgeRun) -> MissingVotes:
+        return MissingVotes(run)
 
     def list_chunks(self) -> Iterator[JobProgress | Chunk]:
         # A few requests more than threads, so that no thread waits for the next chunk.
@@ -110,7 +113,7 @@ class JudgeLoop:
 
     def _ask(self, request: VoteRequest) -> ChatReply:
         """Run in a thread."""
-        return ask_endpoint(self._endpoint, request.trace.prompt, key=request.key, seed=request.seed, gate=self._gate)
+        return ask_endpoint(self._endpoint, request.prompt, key=request.key, seed=request.seed, gate=self._gate)
 
     # --- gather answers -----------------------------------------------------------------------------------------------
 
@@ -126,7 +129,7 @@ class JudgeLoop:
             except ChatRefused as refused:
                 outcomes.append(VoteOutcome(request, ParsedReply(ReplyState.REFUSED), status=refused.status))
             except EndpointMisconfigured as error:
-                self._stop_asking(_Stop(RunPause.CONFIGURATION, str(error)))
+                self._stop_asking(RunStop(RunPause.CONFIGURATION, str(error)))
             except EndpointDown as error:
                 unanswered.append(request)
                 self._note_unanswered(error)
@@ -135,7 +138,7 @@ class JudgeLoop:
     def _note_unanswered(self, error: EndpointDown) -> None:
         self._last_problem = str(error)
         if error.retry_after is not None:
-            self._stop_asking(_Stop(RunPause.RATE_LIMIT, str(error), error.retry_after))
+            self._stop_asking(RunStop(RunPause.RATE_LIMIT, str(error), error.retry_after))
 
     def _sort_unanswered(self, unanswered: list[VoteRequest], n_answered: int) -> list[VoteOutcome]:
         """Return the votes that failed. The others wait for another round, or the run stops."""
@@ -150,7 +153,7 @@ class JudgeLoop:
         self._unanswered -= set(failed)
         if not n_answered and self._is_endpoint_down():
             if len(self._unanswered) >= _FAILURES_IN_A_ROW or self._run.n_pauses < _PAUSES_FOR_LAST_VOTES:
-                self._stop_asking(_Stop(RunPause.ENDPOINT_DOWN, self._last_problem))
+                self._stop_asking(RunStop(RunPause.ENDPOINT_DOWN, self._last_problem))
             else:
                 failed = unanswered
         for request in unanswered:
@@ -167,7 +170,7 @@ class JudgeLoop:
         is_stuck = all(request.round > _FAILED_ROUNDS for request in (*self._unanswered, *self._under_way.values()))
         return bool(self._unanswered) and (is_stuck or len(self._unanswered) >= _FAILURES_IN_A_ROW)
 
-    def _stop_asking(self, stop: _Stop) -> None:
+    def _stop_asking(self, stop: RunStop) -> None:
         self._stop = self._stop or stop
         self._gate.stop()  # threads between two attempts give up; answers under way still arrive
 
@@ -175,6 +178,17 @@ class JudgeLoop:
         trace = request.trace
         parsed = parse_reply(self._judge.contract, reply.text, trace.text.rateable, is_complete=reply.is_complete)
         return VoteOutcome(request, parsed, reply)
+
+    def _find_verdict(self, trace: OpenTrace) -> TraceVerdict | None:
+        return verdicts.combine_votes(self._judge.contract, trace.list_votes(), trace.text.rateable)
+
+    def _list_values(self, trace: OpenTrace) -> list[list[int]]:
+        """Return the values of prefixes, which only rollouts have."""
+        return []
+
+    @property
+    def _sees_reference_answer(self) -> bool:
+        return prompts.shows_reference_answer(self._judge.prompt)
 
     # --- store them ---------------------------------------------------------------------------------------------------
 
@@ -207,15 +221,18 @@ class JudgeLoop:
     def _save_votes(self, run: JudgeRun, outcomes: Sequence[VoteOutcome], now: dt.datetime) -> list[OpenTrace]:
         """Store the votes, count them, and return the traces that now have all votes."""
         votes = [self._make_vote(run, outcome, now) for outcome in outcomes]
-        JudgeVote.objects.bulk_create(votes)
+        new = [vote for vote in votes if vote.pk is None]
+        JudgeVote.objects.bulk_create(new)
+        for vote in new:
+            count_vote(run, vote)
         complete = []
         for vote, outcome in zip(votes, outcomes, strict=True):
             trace = outcome.request.trace
             trace.add_vote(vote, outcome.parsed)
-            count_vote(run, vote)
-            if trace.is_complete:
+            if trace.is_complete and not trace.is_taken:
+                trace.is_taken = True
                 complete.append(trace)
-        if any(outcome.reply for outcome in outcomes):
+        if any(outcome.reply and outcome.parsed.state != ReplyState.UNCHECKED for outcome in outcomes):
             run.n_pauses = 0
         return complete
 
@@ -243,14 +260,9 @@ class JudgeLoop:
 
     def _save_traces(self, run: JudgeRun, complete: Sequence[OpenTrace], now: dt.datetime) -> None:
         """Submit the verdicts of complete traces."""
-        rateable = [(trace, trace.text.rateable) for trace in complete]
-        found = [
-            (trace, verdicts.combine_votes(self._judge.contract, trace.list_votes(), positions))
-            for trace, positions in rateable
-        ]
+        found = [(trace, self._find_verdict(trace)) for trace in complete]
         submitted = [self._make_submission(trace, verdict) for trace, verdict in found if verdict is not None]
         submissions = save_machine_submissions(rater=self._judge.rater, submitted=submitted, now=now)
-        shows_answer = prompts.shows_reference_answer(self._judge.prompt)
         JudgedTrace.objects.bulk_create(
             JudgedTrace(
                 judge=self._judge,
@@ -258,12 +270,13 @@ class JudgeLoop:
                 trace_id=trace.text.trace_id,
                 submission=submissions.get(trace.text.trace_id),
                 guideline=self._judge.project.guideline,
-                is_blind=not shows_answer,
-                n_votes=len(trace.votes),
+                is_blind=not self._sees_reference_answer,
+                n_votes=trace.n_answers,
                 n_parsed=verdict.n_votes if verdict else 0,
                 n_failed=sum(vote.state == ReplyState.FAILED for vote in trace.votes.values()),
                 first_error=verdict.first_error if verdict else None,
                 first_errors=list(map(list, verdict.first_errors.items())) if verdict else [],
+                values=self._list_values(trace),
                 prompt_tokens=trace.prompt_tokens,
                 completion_tokens=trace.completion_tokens,
                 money=trace.money,
@@ -276,10 +289,18 @@ class JudgeLoop:
 
     def _make_submission(self, trace: OpenTrace, verdict: TraceVerdict) -> MachineSubmission:
         ratings = [
-            MachineRating(step.position, step.rating, step.value, step.n_votes, step.n_right, step.reason)
+            MachineRating(
+                step.position,
+                step.rating,
+                step.value,
+                step.n_votes or None,
+                step.n_right if step.n_votes else None,
+                step.reason,
+                step.clause,
+            )
             for step in verdict.steps
         ]
-        return MachineSubmission(trace.text.trace_id, ratings, prompts.shows_reference_answer(self._judge.prompt))
+        return MachineSubmission(trace.text.trace_id, ratings, self._sees_reference_answer)
 
     def _grant(self, run: JudgeRun, wanted: Sequence[VoteRequest]) -> None:
         """Reserve the cost of the next requests, as far as the caps permit."""
@@ -289,13 +310,14 @@ class JudgeLoop:
         self._granted = list(wanted[:n_granted])
         self._missing.put_back(wanted[n_granted:])
         if cap is not None and not self._granted and not self._under_way:
-            self._stop = self._stop or _Stop(cap, str(cap.label))
+            self._stop = self._stop or RunStop(cap, str(cap.label))
         reserved = cost_caps.add_costs([under_way, *(request.cost for request in self._granted)])
         run.reserved_tokens, run.reserved_money = reserved.tokens, reserved.money
 
     def _end(self, run: JudgeRun, now: dt.datetime) -> None:
-        """End or pause the run once nothing is under way and nothing was granted."""
-        if self._under_way or self._granted:
+        """End or pause the run once nothing is under way, nothing was granted, and no trace is left."""
+        has_more = run.state == JudgeRunState.OPEN and self._stop is None and not self._missing.is_exhausted
+        if self._under_way or self._granted or has_more:
             return
         self._is_ended = True
         if self._stop is not None:

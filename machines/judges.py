@@ -1,10 +1,13 @@
-"""The judges of a project, and what they may cost. Only this module changes Judge and MachineBudget rows.
+"""The judges of a project, Monte Carlo raters and PRMs that label among them, and what they may cost. Only this module
+changes Judge and MachineBudget rows.
 
 A judge never changes: another prompt, model or sampler is the next version, which is a rater of its own.
 """
 
 import datetime as dt
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -17,11 +20,14 @@ from accounts.models import User
 from events import audit_log
 from labeling import raters
 from labeling.models import Project
-from machines import prompts
+from machines import answers, prompts
+from machines.answers import CheckerKind, InvalidPattern
 from machines.chat_endpoint import ChatEndpoint
 from machines.models import Judge, JudgeContractKind, JudgeRun, MachineBudget
 from machines.prompts import BUILTIN_TEMPLATES, InvalidTemplate
+from machines.rollouts import RolloutOptions, SearchKind
 from outbound import sealed_secrets
+from prm.models import PRM
 
 _KEY_PURPOSE = "machines.judge_key"
 MAX_VOTES = 64
@@ -40,7 +46,8 @@ class InvalidJudge(Exception):
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What defines a judge. An empty prompt means the contract's built-in one."""
+    """What defines a judge. An empty prompt means the contract's built-in one. `rollouts` defines a Monte Carlo rater,
+    whose votes are rollouts from each prefix."""
 
     name: str
     address: str
@@ -58,6 +65,7 @@ class JudgeSettings:
     n_concurrent: int = 8
     prompt_price: Decimal = Decimal(0)
     completion_price: Decimal = Decimal(0)
+    rollouts: RolloutOptions | None = None
 
 
 _STORED = (
@@ -88,7 +96,8 @@ def add_judge(
         same_name = Judge.objects.filter(project=project, name=settings.name)
         version = (same_name.aggregate(last=Max("version"))["last"] or 0) + 1
         digest = prompts.digest_template(settings.contract, text)
-        rater_name = f"judge: {settings.name} {version} ({settings.model[:80]}, prompt {digest[:8]})"
+        kind = "Monte Carlo" if settings.contract == JudgeContractKind.ROLLOUTS else "judge"
+        rater_name = f"{kind}: {settings.name} {version} ({settings.model[:80]}, prompt {digest[:8]})"
         judge = Judge.objects.create(
             project=project,
             rater=raters.ensure_machine(project=project, name=rater_name, now=now),
@@ -98,11 +107,44 @@ def add_judge(
             prompt=text,
             prompt_version=_number_prompt(project, settings.contract, digest),
             prompt_digest=digest,
+            rollouts=asdict(settings.rollouts) if settings.rollouts else {},
             added_at=now,
             added_by=by,
         )
         detail = {"model": judge.model, "address": judge.address, "prompt_digest": digest, "votes": judge.n_votes}
         _log_event("judge.added", judge, by, now, **detail)
+    return judge
+
+
+def add_prm_rater(
+    *, prm: PRM, name: str = "", threshold: float | None = None, by: User | None, now: dt.datetime
+) -> Judge:
+    """Let a PRM label: a step is wrong if its P(wrong) reaches the threshold, by default the PRM's own."""
+    threshold = prm.threshold if threshold is None else threshold
+    if not 0 < threshold <= 1:
+        raise InvalidJudge("threshold", _("Enter a number above 0 and up to 1."))
+    name = name.strip() or f"prm-{prm.version}"
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=prm.project_id)
+        same_name = Judge.objects.filter(project=prm.project_id, name=name)
+        version = (same_name.aggregate(last=Max("version"))["last"] or 0) + 1
+        rater_name = f"PRM: {name} {version} ({prm.label[:120]}, threshold {threshold:g})"
+        judge = Judge.objects.create(
+            project=prm.project,
+            rater=raters.ensure_machine(project=prm.project, name=rater_name, now=now),
+            name=name,
+            version=version,
+            family=prm.backend,
+            model=prm.model,
+            model_digest=prm.digest,
+            contract=JudgeContractKind.PRM,
+            prompt_version=1,
+            prm=prm,
+            threshold=threshold,
+            added_at=now,
+            added_by=by,
+        )
+        _log_event("judge.added", judge, by, now, model=judge.model, prm=prm.version, threshold=threshold)
     return judge
 
 
@@ -133,15 +175,24 @@ def _validate(settings: JudgeSettings) -> str:
         raise InvalidJudge("address", str(error)) from None
     if not (settings.key.isascii() and (settings.key.isprintable() or not settings.key)):
         raise InvalidJudge("key", _("The key contains characters that are not allowed in HTTP headers."))
-    if settings.contract not in BUILTIN_TEMPLATES:
-        raise InvalidJudge("contract", _("Unknown contract. Use one of: %s.") % ", ".join(BUILTIN_TEMPLATES))
+    _validate_contract(settings)
     _validate_sampler(settings)
     # Browsers send line ends as CRLF.
     text = settings.prompt.replace("\r\n", "\n").strip() or BUILTIN_TEMPLATES[settings.contract].text
     try:
-        return prompts.validate_template(text)
+        return prompts.validate_template(text, settings.contract)
     except InvalidTemplate as error:
         raise InvalidJudge("prompt", str(error)) from None
+
+
+def _validate_contract(settings: JudgeSettings) -> None:
+    if settings.contract not in BUILTIN_TEMPLATES:
+        raise InvalidJudge("contract", _("Unknown contract. Use one of: %s.") % ", ".join(BUILTIN_TEMPLATES))
+    if (settings.contract == JudgeContractKind.ROLLOUTS) != (settings.rollouts is not None):
+        raise InvalidJudge("contract", _("The contract “rollouts” needs an answer checker; other contracts have none."))
+    if settings.rollouts is not None:
+        _validate_rollouts(settings.rollouts)
+        _validate_checker(settings.rollouts)
 
 
 def _validate_sampler(settings: JudgeSettings) -> None:
@@ -163,9 +214,34 @@ def _validate_sampler(settings: JudgeSettings) -> None:
         raise InvalidJudge("temperature", message)
 
 
+def _validate_rollouts(options: RolloutOptions) -> None:
+    if options.search not in list(SearchKind):
+        raise InvalidJudge("search", _("Unknown search. Use one of: %s.") % ", ".join(SearchKind))
+    if not (math.isfinite(options.threshold) and 0 <= options.threshold < 1):
+        raise InvalidJudge("threshold", _("Enter a number from 0 up to, but not including, 1."))
+    if options.measures_progress and (options.stops_early or options.search != SearchKind.EVERY_STEP):
+        raise InvalidJudge("measures_progress", _("Progress needs all rollouts of every step."))
+
+
+def _validate_checker(options: RolloutOptions) -> None:
+    if options.checker not in list(CheckerKind):
+        raise InvalidJudge("checker", _("Unknown checker. Use one of: %s.") % ", ".join(CheckerKind))
+    if options.checker == CheckerKind.REGEX:
+        try:
+            answers.validate_pattern(options.pattern)
+        except InvalidPattern as error:
+            raise InvalidJudge("pattern", str(error)) from None
+    if options.checker == CheckerKind.HTTP:
+        try:
+            outbound.check_address(options.checker_address)
+        except outbound.AddressRefused as error:
+            raise InvalidJudge("checker_address", str(error)) from None
+
+
 def copy_settings(judge: Judge) -> JudgeSettings:
     """Return the settings of a judge for an edited copy. Its key stays sealed."""
-    return JudgeSettings(**{name: getattr(judge, name) for name in _STORED}, prompt=judge.prompt)
+    options = judge.rollout_options if judge.contract == JudgeContractKind.ROLLOUTS else None
+    return JudgeSettings(**{name: getattr(judge, name) for name in _STORED}, prompt=judge.prompt, rollouts=options)
 
 
 def mark_tried(*, judge: Judge, now: dt.datetime) -> None:
@@ -183,6 +259,8 @@ def load_endpoint(judge: Judge) -> ChatEndpoint:
         top_p=judge.top_p,
         max_tokens=judge.max_tokens,
         timeout=judge.timeout,
+        continues_text=judge.contract == JudgeContractKind.ROLLOUTS,
+        stop=judge.rollouts.get("stop", ""),
     )
 
 
@@ -213,6 +291,13 @@ def find_judge(project: Project, name: str, version: int | None = None) -> Judge
     found = Judge.objects.filter(project=project, name=name).select_related("project", "rater")
     found = found if version is None else found.filter(version=version)
     return found.order_by("-version").first()
+
+
+def replace_labels(project: Project, names: Sequence[str]) -> list[str]:
+    """Return these names of machines with labels such as "critic 1" replaced by the names of the raters."""
+    judges = Judge.objects.filter(project=project).select_related("rater").only("name", "version", "rater__machine")
+    by_label = {judge.label: judge.rater.machine for judge in judges}
+    return [by_label.get(name, name) for name in names]
 
 
 def list_runs(project: Project) -> list[JudgeRun]:

@@ -1,4 +1,4 @@
-"""Judges, their runs, and their votes.
+"""Judges, their runs, and their votes. Monte Carlo raters and PRMs that label are judges of their own kinds.
 
 `machines.judges` changes Judge and MachineBudget. `machines.runs` creates and ends runs; `machines.judge_job` saves
 votes, judged traces and the counts of runs.
@@ -12,12 +12,34 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Guideline, Project, Rater, Submission, Trace
+from machines.rollouts import RolloutOptions
+from prm.models import PRM
 
 
 class JudgeContractKind(models.TextChoices):
     CRITIC = "critic", _("first error")
     STEP_LABELS = "step_labels", _("a label and a reason per step")
     AGENT_RUBRIC = "agent_rubric", _("a label per message of an agent")
+    POLICY = "policy", _("the policy clause that each step breaks")
+    ROLLOUTS = "rollouts", _("the answers of rollouts")
+    PRM = "prm", _("the scores of a PRM")
+
+
+class MachineKind(models.TextChoices):
+    """What a machine rater is. In exports, labels of machines from files can be of these kinds too."""
+
+    JUDGE = "judge", _("judge")
+    MONTE_CARLO = "monte_carlo", _("Monte Carlo")
+    PRM = "prm", _("PRM")
+
+
+_KIND_OF_CONTRACT = {
+    **dict.fromkeys(JudgeContractKind, MachineKind.JUDGE),
+    JudgeContractKind.ROLLOUTS: MachineKind.MONTE_CARLO,
+    JudgeContractKind.PRM: MachineKind.PRM,
+}
+# The contracts of language models that are asked about a trace.
+JUDGE_CONTRACTS = [contract for contract, kind in _KIND_OF_CONTRACT.items() if kind == MachineKind.JUDGE]
 
 
 class EndpointKind(models.TextChoices):
@@ -29,7 +51,8 @@ class EndpointKind(models.TextChoices):
 
 
 class Judge(models.Model):
-    """One version of a judge: a model behind an endpoint, with its prompt and its sampler. It never changes."""
+    """One version of a machine rater: a model behind an endpoint, with its prompt and its sampler, or a PRM with its
+    threshold. It never changes."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="judges", db_index=False)
     rater = models.OneToOneField(Rater, on_delete=models.PROTECT, related_name="judge")
@@ -47,7 +70,7 @@ class Judge(models.Model):
     prompt_version = models.PositiveIntegerField()  # 1 is the built-in one
     prompt_digest = models.CharField(max_length=64)
 
-    n_votes = models.PositiveSmallIntegerField(default=1)
+    n_votes = models.PositiveSmallIntegerField(default=1)  # of rollouts: for each prefix
     temperature = models.FloatField(default=0.0)
     top_p = models.FloatField(default=1.0)
     max_tokens = models.PositiveIntegerField(default=8192)
@@ -56,6 +79,10 @@ class Judge(models.Model):
     # Money per million tokens, in the currency of the project.
     prompt_price = models.DecimalField(max_digits=10, decimal_places=4, default=0)
     completion_price = models.DecimalField(max_digits=10, decimal_places=4, default=0)
+
+    rollouts = models.JSONField(default=dict)  # `machines.rollouts.RolloutOptions`
+    prm = models.ForeignKey(PRM, null=True, on_delete=models.PROTECT, related_name="raters", db_index=False)
+    threshold = models.FloatField(null=True, blank=True)  # of a PRM: P(wrong) from which a step is wrong
 
     added_at = models.DateTimeField()
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -69,6 +96,11 @@ class Judge(models.Model):
                 condition=Q(n_votes=1) | Q(temperature__gt=0), name="several_votes_have_a_temperature"
             ),
             models.CheckConstraint(condition=Q(n_concurrent__gte=1), name="a_judge_is_asked_by_some_thread"),
+            models.CheckConstraint(
+                condition=Q(contract="prm", prm__isnull=False, threshold__isnull=False)
+                | ~Q(contract="prm") & Q(prm=None, threshold=None),
+                name="only_a_prm_that_labels_has_a_threshold",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -77,6 +109,14 @@ class Judge(models.Model):
     @property
     def label(self) -> str:
         return f"{self.name} {self.version}"
+
+    @property
+    def kind(self) -> MachineKind:
+        return _KIND_OF_CONTRACT[JudgeContractKind(self.contract)]
+
+    @property
+    def rollout_options(self) -> RolloutOptions:
+        return RolloutOptions(**self.rollouts)
 
     @property
     def is_prompt_edited(self) -> bool:
@@ -196,17 +236,20 @@ class VoteState(models.TextChoices):
     UNPARSED = "unparsed", _("no readable answer")
     OUT_OF_RANGE = "out_of_range", _("names a step that cannot be labeled")
     REFUSED = "refused", _("refused by the endpoint")
+    UNCHECKED = "unchecked", _("not checked yet, because the answer checker did not respond")
     FAILED = "failed", _("not answered")
 
 
 class JudgeVote(models.Model):
-    """One answer of a judge on one trace, as received. Unless it failed, it is never asked for again."""
+    """One answer of a judge on one trace, or one rollout, as received. Unless it failed, it is not asked for again."""
 
     judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="votes", db_index=False)
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="votes")
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
+    prefix = models.PositiveIntegerField(default=0)  # of a rollout: the number of steps that it continues
     number = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=12, choices=VoteState)
+    is_right = models.BooleanField(null=True, blank=True)  # of a rollout
     first_error = models.PositiveIntegerField(null=True, blank=True)
     answer = models.BinaryField(null=True, blank=True)  # compressed, as received
     finish_reason = models.CharField(max_length=40, blank=True)
@@ -222,9 +265,9 @@ class JudgeVote(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["judge", "trace", "number"], name="a_vote_is_answered_once"),
+            models.UniqueConstraint(fields=["judge", "trace", "prefix", "number"], name="a_vote_is_answered_once"),
             models.CheckConstraint(
-                condition=Q(state="parsed") | Q(first_error=None), name="only_read_votes_have_a_result"
+                condition=Q(state="parsed") | Q(first_error=None, is_right=None), name="only_read_votes_have_a_result"
             ),
         ]
 
@@ -247,6 +290,7 @@ class JudgedTrace(models.Model):
     n_failed = models.PositiveSmallIntegerField(default=0)  # not answered; the next run asks again
     first_error = models.PositiveIntegerField(null=True, blank=True)
     first_errors = models.JSONField(default=list)  # [[position or null, share], …]
+    values = models.JSONField(default=list)  # of rollouts: [[steps of the prefix, right answers, readable answers], …]
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     money = models.DecimalField(max_digits=14, decimal_places=8, default=0)
@@ -256,8 +300,7 @@ class JudgedTrace(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["judge", "trace"], name="a_judge_judges_a_trace_once"),
             models.CheckConstraint(
-                condition=Q(submission=None, n_parsed=0) | Q(submission__isnull=False, n_parsed__gte=1),
-                name="a_readable_vote_gives_a_submission",
+                condition=Q(submission=None) | Q(n_parsed__gte=1), name="a_submission_needs_a_readable_vote"
             ),
         ]
 

@@ -2,13 +2,14 @@
 
 `first error`: the last `\\boxed{}` contains the number of the step, or -1 for no error. `step labels` and `agent
 rubric`: the last JSON object. A step without a label stays unlabeled, and an answer that labels no step as wrong must
-label every step: otherwise it does not say that there is no error.
+label every step: otherwise it does not say that there is no error. `policy clauses`: as step labels; a step labeled -1
+must name the clause that it breaks.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +23,7 @@ class ReplyState(StrEnum):
     UNPARSED = "unparsed"  # text without a readable answer
     OUT_OF_RANGE = "out_of_range"  # it names a step that cannot be labeled
     REFUSED = "refused"  # the endpoint refused this request
+    UNCHECKED = "unchecked"  # a rollout whose checker did not respond; checked again, not asked again
     FAILED = "failed"  # the endpoint answered on no attempt; asked again by the next run
 
 
@@ -33,6 +35,8 @@ class ParsedReply:
     first_error: int | None = None
     ratings: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    clauses: Mapping[int, str] = field(default_factory=dict)  # of a policy, by step
+    is_right: bool | None = None  # of a rollout
 
 
 _BOX = re.compile(r"\\boxed\s*\{([^{}]*)\}")
@@ -42,20 +46,25 @@ _THOUGHTS_END = "</think>"
 _THOUGHTS_START = "<think>"
 _MAX_BLOCKS = 50
 MAX_REASON_CHARACTERS = 2_000
+_MAX_CLAUSE_CHARACTERS = 40
 
 
 def parse_reply(contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True) -> ParsedReply:
     """Read one answer. An answer that was cut off is not read, because its result may not be final."""
-    if not is_complete:
-        return ParsedReply(ReplyState.TRUNCATED)
-    answer = text.rpartition(_THOUGHTS_END)[2]
-    if _THOUGHTS_START in answer:
-        return ParsedReply(ReplyState.TRUNCATED)
-    if not answer.strip():
-        return ParsedReply(ReplyState.EMPTY)
+    answer = read_answer(text, is_complete=is_complete)
+    if isinstance(answer, ParsedReply):
+        return answer
     if contract == JudgeContract.CRITIC:
         return _parse_critic(answer, rateable)
     return _parse_labels(contract, answer, rateable)
+
+
+def read_answer(text: str, *, is_complete: bool) -> str | ParsedReply:
+    """Return the text after the thoughts, or the reason why it is not read."""
+    answer = text.rpartition(_THOUGHTS_END)[2]
+    if not is_complete or _THOUGHTS_START in answer:
+        return ParsedReply(ReplyState.TRUNCATED)
+    return answer if answer.strip() else ParsedReply(ReplyState.EMPTY)
 
 
 def _parse_critic(answer: str, rateable: Sequence[int]) -> ParsedReply:
@@ -80,7 +89,8 @@ def _parse_labels(contract: str, answer: str, rateable: Sequence[int]) -> Parsed
             continue
         labels = _read_labels(contract, content)
         if labels is not None:
-            return _check_labels(labels, rateable)
+            reply = _check_labels(labels, rateable)
+            return _add_clauses(reply, content["steps"]) if contract == JudgeContract.POLICY else reply
     return ParsedReply(ReplyState.UNPARSED)
 
 
@@ -99,7 +109,7 @@ def _read_labels(contract: str, content: Any) -> _Labels | None:
     """Return label and reason by step, or None if the object has another shape."""
     if not isinstance(content, dict):
         return None
-    if contract == JudgeContract.STEP_LABELS:
+    if contract in (JudgeContract.STEP_LABELS, JudgeContract.POLICY):
         return _read_step_list(content.get("steps"))
     labels, reasons = content.get("step_labels"), content.get("explanations")
     if not isinstance(labels, dict):
@@ -143,3 +153,20 @@ def _check_labels(labels: _Labels, rateable: Sequence[int]) -> ParsedReply:
     ratings = {position: int(label) for position, (label, _) in sorted(labels.items())}
     reasons = {position: reason for position, (_, reason) in sorted(labels.items()) if reason}
     return ParsedReply(ReplyState.PARSED, min(wrong, default=None), ratings, reasons)
+
+
+def _add_clauses(reply: ParsedReply, steps: list[dict[str, Any]]) -> ParsedReply:
+    """Add the clauses that the steps name. Without the broken clause, the answer cannot be checked by a person."""
+    if reply.state != ReplyState.PARSED:
+        return reply
+    named = {int(each["step"]): _clean_clause(each.get("clause")) for each in steps}
+    clauses = {position: named[position] for position in reply.ratings if named.get(position)}
+    if any(rating == -1 and position not in clauses for position, rating in reply.ratings.items()):
+        return ParsedReply(ReplyState.UNPARSED)
+    return replace(reply, clauses=clauses)
+
+
+def _clean_clause(clause: Any) -> str:
+    """Return the clause as text. Models write numbers such as 2.1 without quotes."""
+    is_number = isinstance(clause, (int, float)) and not isinstance(clause, bool)
+    return _clean_reason(str(clause) if is_number else clause).strip()[:_MAX_CLAUSE_CHARACTERS]

@@ -16,7 +16,19 @@ from labeling.models import Assignment, Gold, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from machines.models import Judge, JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, RunScope, VoteState
+from machines.models import (
+    Judge,
+    JudgeContractKind,
+    JudgedTrace,
+    JudgeRun,
+    JudgeRunState,
+    JudgeVote,
+    RunPause,
+    RunScope,
+    VoteState,
+)
+from prm.models import Score
+from prm.models.prm import BackendKind
 
 KIND = "machines.judge"
 TRIAL_TRACES = 3
@@ -42,6 +54,10 @@ def start_run(
     asked for again."""
     if not is_trial and not judge.may_run:
         raise RunRefused(_("This prompt was edited. Try it on three traces first."))
+    if judge.contract == JudgeContractKind.PRM and is_trial:
+        raise RunRefused(_("A PRM has no prompt to try. Start a run."))
+    if judge.contract == JudgeContractKind.POLICY and judge.project.guideline_id is None:
+        raise RunRefused(_("This judge checks clauses of the guideline. Publish a guideline first."))
     most_traces = TRIAL_TRACES if is_trial else most_traces
     try:
         with transaction.atomic():
@@ -60,13 +76,21 @@ def start_run(
             )
             run.n_traces = _limit(select_traces(run).count(), most_traces)
             if not run.n_traces:
-                raise RunRefused(_("This judge has already judged all of these traces."))
+                raise RunRefused(_describe_nothing_to_do(judge))
             run.save()
             _request_job(run, by, now)
             _log_event("judge_run.started", run, by, now, scope=scope, traces=run.n_traces, trial=is_trial)
     except IntegrityError:
         raise RunRefused(_("This judge has an unfinished run. Resume or cancel it first.")) from None
     return run
+
+
+def _describe_nothing_to_do(judge: Judge) -> str:
+    if judge.contract == JudgeContractKind.ROLLOUTS:
+        return _("No trace with a reference answer is left in this scope.")
+    if judge.contract == JudgeContractKind.PRM:
+        return _("No trace is left in this scope that this PRM has scored or can score.")
+    return _("This judge has already judged all of these traces.")
 
 
 def _limit(n: int, most: int | None) -> int:
@@ -91,6 +115,12 @@ def select_traces(run: JudgeRun) -> QuerySet[Trace]:
         traces = traces.filter(Exists(work.exclude(rater__kind=RaterKind.MACHINE)))
     elif run.scope == RunScope.GOLD:
         traces = traces.filter(Exists(Gold.objects.active().filter(trace=OuterRef("pk"))))
+    if run.judge.contract == JudgeContractKind.ROLLOUTS:  # their answers are compared with it
+        traces = traces.exclude(problem__reference_answer=None).exclude(problem__reference_answer="")
+    elif run.judge.contract == JudgeContractKind.PRM:
+        traces = traces.filter(n_steps__gt=0)
+        if run.judge.prm is not None and run.judge.prm.backend == BackendKind.PUSHED:
+            traces = traces.filter(Exists(Score.objects.filter(prm=run.judge.prm, trace=OuterRef("pk"))))
     return traces.order_by("pk")
 
 

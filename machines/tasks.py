@@ -5,12 +5,12 @@ from django.utils import timezone
 
 from jobs import runner
 from jobs.scheduler import register_work_check
-from machines import judge_job, runs
+from machines import machine_job, runs
 
 
 @shared_task(name=runs.KIND)
 def judge(job_id: int) -> None:
-    runner.run_job(job_id, judge_job.run_judge_job)
+    runner.run_job(job_id, machine_job.run_machine_job, lease=machine_job.find_lease(job_id))
 
 
 @shared_task(name="machines.resume_due")

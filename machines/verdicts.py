@@ -6,7 +6,7 @@ the same rule.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from machines.prompts import JudgeContract
@@ -15,17 +15,19 @@ from machines.replies import ParsedReply, ReplyState
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """`n_right` of `n_votes` votes put the first error after this step, or nowhere."""
+    """`n_right` of `n_votes` votes put the first error after this step, or nowhere. Of rollouts, so many had the right
+    answer; a step that a search only inferred has none."""
 
     position: int
     rating: int
     n_votes: int
     n_right: int
     reason: str = ""
+    clause: str = ""  # of a policy
 
     @property
-    def value(self) -> float:
-        return self.n_right / self.n_votes
+    def value(self) -> float | None:
+        return self.n_right / self.n_votes if self.n_votes else None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ def combine_votes(contract: str, replies: Sequence[ParsedReply], rateable: Seque
             rating,
             n_votes=len(votes),
             n_right=sum(n for error, n in counts.items() if error is None or error > position),
-            reason=_find_reason(votes, position, rating),
+            reason=_find_text([(vote.ratings, vote.reasons) for vote in votes], position, rating),
+            clause=_find_text([(vote.ratings, vote.clauses) for vote in votes], position, rating),
         )
         for position, rating in ratings.items()
     ]
@@ -76,7 +79,7 @@ def _count_labels(votes: Sequence[ParsedReply], rateable: Sequence[int]) -> dict
     return ratings
 
 
-def _find_reason(votes: Sequence[ParsedReply], position: int, rating: int) -> str:
-    """Return the first reason that was given for this rating."""
-    reasons = (vote.reasons.get(position, "") for vote in votes if vote.ratings.get(position) == rating)
-    return next((reason for reason in reasons if reason), "")
+def _find_text(votes: Sequence[tuple[Mapping[int, int], Mapping[int, str]]], position: int, rating: int) -> str:
+    """Return the first text that a vote gave for this rating."""
+    texts = (found.get(position, "") for ratings, found in votes if ratings.get(position) == rating)
+    return next((text for text in texts if text), "")

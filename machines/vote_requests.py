@@ -15,6 +15,7 @@ from machines.stored_answers import read_stored_answer
 from machines.trace_texts import load_judged_texts
 
 _TRACES_PER_PAGE = 100
+_MOST_COMPLETE = 500  # traces that one chunk saves
 
 
 @dataclass
@@ -24,17 +25,22 @@ class OpenTrace:
     text: JudgedTraceText
     prompt: str
     n_wanted: int
-    votes: dict[int, ParsedReply] = field(default_factory=dict)
+    votes: dict[tuple[int, int], ParsedReply] = field(default_factory=dict)  # by prefix and number
     prompt_tokens: int = 0
     completion_tokens: int = 0
     money: Decimal = Decimal(0)
+    is_taken: bool = False  # complete, and about to be saved
 
     @property
     def is_complete(self) -> bool:
         return len(self.votes) >= self.n_wanted
 
+    @property
+    def n_answers(self) -> int:
+        return len(self.votes)
+
     def add_vote(self, vote: JudgeVote, parsed: ParsedReply) -> None:
-        self.votes[vote.number] = parsed
+        self.votes[vote.prefix, vote.number] = parsed
         self.prompt_tokens += vote.prompt_tokens
         self.completion_tokens += vote.completion_tokens
         self.money += vote.money
@@ -46,13 +52,17 @@ class OpenTrace:
 
 @dataclass(eq=False)
 class VoteRequest:
-    """One missing vote. `round` grows each time that the endpoint answered none of its attempts."""
+    """One missing vote. `round` grows each time that the endpoint answered none of its attempts. `stored` has been
+    answered, and only its check is missing."""
 
     trace: OpenTrace
     number: int
     key: str
     seed: int
     cost: RequestCost
+    prompt: str
+    prefix: int = 0
+    stored: JudgeVote | None = None
     round: int = 1
     n_answered_before: int = 0  # votes of the run, when it first failed
 
@@ -66,12 +76,15 @@ class MissingVotes:
         self._guideline = self._judge.project.guideline.body if self._judge.project.guideline else ""
         self._waiting: deque[VoteRequest] = deque()
         self._complete: list[OpenTrace] = []
+        self.is_exhausted = False  # no further page
         self._pages = self._load_pages()
 
     def take(self, n: int) -> list[VoteRequest]:
         """Return up to `n` requests."""
-        while len(self._waiting) < n and (page := next(self._pages, None)) is not None:
-            self._waiting.extend(page)
+        while len(self._waiting) < n and len(self._complete) < _MOST_COMPLETE and not self.is_exhausted:
+            page = next(self._pages, None)
+            self.is_exhausted = page is None
+            self._waiting.extend(page or ())
         return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def put_back(self, requests: Sequence[VoteRequest]) -> None:
@@ -100,28 +113,31 @@ class MissingVotes:
             yield [request for trace in self._open_traces(ids) for request in self._list_missing(trace)]
 
     def _open_traces(self, ids: list[int]) -> list[OpenTrace]:
-        judge = self._judge
-        opened = {
-            text.trace_id: OpenTrace(
-                text,
-                prompts.render_prompt(judge.contract, judge.prompt, text, guideline=self._guideline),
-                judge.n_votes,
-            )
-            for text in load_judged_texts(ids)
-        }
-        stored = JudgeVote.objects.filter(judge=judge, trace__in=ids).order_by("number")
+        opened = {text.trace_id: self._open_trace(text) for text in load_judged_texts(ids)}
+        stored = JudgeVote.objects.filter(judge=self._judge, trace__in=ids).order_by("prefix", "number")
         for vote in stored:
-            add_stored_vote(opened[vote.trace_id], vote, judge.contract)
-        self._complete += [trace for trace in opened.values() if trace.is_complete]
+            self._add_stored_vote(opened[vote.trace_id], vote)
+        for trace in opened.values():
+            if trace.is_complete:
+                trace.is_taken = True
+                self._complete.append(trace)
         return list(opened.values())
+
+    def _open_trace(self, text: JudgedTraceText) -> OpenTrace:
+        judge = self._judge
+        prompt = prompts.render_prompt(judge.contract, judge.prompt, text, guideline=self._guideline)
+        return OpenTrace(text, prompt, judge.n_votes)
+
+    def _add_stored_vote(self, trace: OpenTrace, vote: JudgeVote) -> None:
+        add_stored_vote(trace, vote, self._judge.contract)
 
     def _list_missing(self, trace: OpenTrace) -> Iterator[VoteRequest]:
         cost = cost_caps.bound_cost(self._judge, trace.prompt)
         for number in range(self._judge.n_votes):
-            if number not in trace.votes:
+            if (0, number) not in trace.votes:
                 name = f"{self._judge.rater.pseudonym} {trace.text.trace_id} {number}"
                 digest = hashlib.sha256(name.encode()).hexdigest()
-                yield VoteRequest(trace, number, digest, int(digest[:7], 16), cost)
+                yield VoteRequest(trace, number, digest, int(digest[:7], 16), cost, trace.prompt)
 
 
 def add_stored_vote(trace: OpenTrace, vote: JudgeVote, contract: str) -> None:

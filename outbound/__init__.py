@@ -1,4 +1,4 @@
-"""Requests to addresses that users enter: scorers, judges, and webhooks.
+"""Requests to addresses that users enter: scorers, judges, answer checkers, and webhooks.
 
 Users must not reach what only this machine can reach: other services on it, private networks, and the addresses at
 which clouds publish credentials. A host is therefore resolved once, every address must be public, and the connection is

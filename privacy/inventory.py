@@ -164,10 +164,10 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
         "audits",
         "calibration",
     ),
-    "machines.Judge": ("address", "model", "model_digest", "key", "prompt_digest"),
+    "machines.Judge": ("address", "model", "model_digest", "key", "prompt_digest", "rollouts"),
     "machines.JudgeRun": ("pause_line",),
     "machines.JudgeVote": ("answer", "finish_reason", "served_model"),  # what a model wrote
-    "machines.JudgedTrace": ("first_errors",),
+    "machines.JudgedTrace": ("first_errors", "values"),
     "prm.Score": ("numbers",),
     "prm.FileEvaluation": ("digest", "figures"),
     "prm.Generation": ("gate", "acquisition", "reading", "payoff"),

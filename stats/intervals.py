@@ -2,6 +2,7 @@
 
     Wilson           (p̂ + z²/2n ± z √(p̂(1-p̂)/n + z²/4n²)) / (1 + z²/n)
     Clopper-Pearson  [B(α/2; k, n-k+1), B(1-α/2; k+1, n-k)] with B the beta quantile; never covers less than 1-α
+    Newcombe         d - √((p₁-l₁)² + (u₂-p₂)²), d + √((u₁-p₁)² + (p₂-l₂)²) with Wilson's l and u of each share
     jackknife        Student's t on the Fisher scale over the values with one problem left out
     bootstrap        quantiles over resamples of the problems, shown beside the jackknife from 30 problems on
 
@@ -14,7 +15,8 @@ scipy.special is imported inside the functions that need it: it takes 20 MB, and
 intervals and compute only Wilson's, never load it.
 
 E. B. Wilson (1927), doi:10.1080/01621459.1927.10502953; C. J. Clopper, E. S. Pearson (1934),
-doi:10.1093/biomet/26.4.404; B. Efron (1979), "Bootstrap methods: another look at the jackknife",
+doi:10.1093/biomet/26.4.404; R. G. Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I
+(method 10); B. Efron (1979), "Bootstrap methods: another look at the jackknife",
 doi:10.1214/aos/1176344552.
 """
 
@@ -55,6 +57,19 @@ def clopper_pearson_interval(*, right: int, n: int, level: float = 0.95) -> Inte
     low = 0.0 if right == 0 else float(betaincinv(right, n - right + 1, tail))
     high = 1.0 if right == n else float(betaincinv(right + 1, n - right, 1 - tail))
     return Interval(low, high, level, "Clopper-Pearson")
+
+
+def difference_interval(*, right: int, n: int, other_right: int, other_n: int, level: float = 0.95) -> Interval:
+    """Return Newcombe's interval for the difference of two independent shares, the first minus the other."""
+    own = wilson_interval(right=right, n=n, level=level)
+    other = wilson_interval(right=other_right, n=other_n, level=level)
+    if n == 0 or other_n == 0:
+        return Interval(-1.0, 1.0, level, "Newcombe")
+    share, other_share = right / n, other_right / other_n
+    difference = share - other_share
+    low = difference - math.hypot(share - own.low, other.high - other_share)
+    high = difference + math.hypot(own.high - share, other_share - other.low)
+    return Interval(low, high, level, "Newcombe")
 
 
 def _check_counts(right: int, n: int) -> None:

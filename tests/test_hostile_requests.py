@@ -40,6 +40,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "dashboard:add_judge": {"name": "j", "family": "vllm", "address": "http://127.0.0.1:1", "model": "m", "key": "k"}
     | {"model_digest": "", "contract": "critic", "prompt": "{problem} {steps}", "n_votes": 2, "temperature": 0.5}
     | {"top_p": 1, "max_tokens": 9, "timeout": 9, "n_concurrent": 2, "prompt_price": 1, "completion_price": 1},
+    "dashboard:add_rollouts": {"name": "j", "family": "vllm", "address": "http://127.0.0.1:1", "model": "m", "key": "k"}
+    | {"model_digest": "", "prompt": "{problem} {prefix}", "n_votes": 2, "temperature": 0.5, "top_p": 1}
+    | {"max_tokens": 9, "timeout": 9, "n_concurrent": 2, "prompt_price": 1, "completion_price": 1, "stop": "s"}
+    | {"checker": "regex", "pattern": "(a)", "checker_address": "http://127.0.0.1:1", "search": "binary"}
+    | {"threshold": 0.1, "separator": "space"},
     "dashboard:set_machine_budget": {"most_tokens": 9, "most_money": 1},
     "dashboard:order_snapshot": {"name": "x", "purpose": "archive", "formats": "trl", "ratings": "raters"}
     | {"ending": "jsonl", "neutral": "drop", "contested": "in", "gold": "in", "min_raters": 0, "generations": "1"}

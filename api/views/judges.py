@@ -1,10 +1,11 @@
-"""Judges and their runs: the same as on the pages of leads."""
+"""Judges and their runs, Monte Carlo raters and PRMs that label among them: the same as on the pages of leads."""
 
 from decimal import Decimal
 from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,14 +15,45 @@ from accounts.models import Scope, User
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
 from api.views.steering_orders import StrictSerializer
+from labeling.models import Project
 from machines import cost_caps, judges, prompts, runs
+from machines.answers import CheckerKind
 from machines.judges import InvalidJudge, JudgeSettings
 from machines.models import EndpointKind, Judge, JudgeContractKind, JudgeRun, MachineBudget, RunScope
+from machines.rollouts import RolloutOptions, SearchKind
 from machines.runs import RunRefused
 from people.roles import Action
+from prm.models import PRM
 
 _MOST_TRACES = 10**9
 _MOST_TOKENS = 10**15
+
+
+_DEFAULTS = RolloutOptions()
+
+
+class RolloutOptionsSerializer(serializers.Serializer[Any]):
+    checker = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in CheckerKind], default="number")
+    pattern = serializers.CharField(
+        max_length=200, default="", allow_blank=True, help_text="Of the checker “regex”; its group is the answer."
+    )
+    checker_address = serializers.CharField(max_length=500, default="", allow_blank=True)
+    search = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in SearchKind], default="every_step")
+    threshold = serializers.FloatField(
+        default=0.0, help_text="A step is wrong up to this share of right answers after it."
+    )
+    stops_early = serializers.BooleanField(default=False)
+    measures_progress = serializers.BooleanField(default=False)
+    separator = serializers.CharField(
+        max_length=20, default=_DEFAULTS.separator, allow_blank=True, trim_whitespace=False
+    )
+    stop = serializers.CharField(max_length=100, default=_DEFAULTS.stop, allow_blank=True, trim_whitespace=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse unknown keys: a misspelled one would be ignored."""
+        if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
+            raise serializers.ValidationError({name: [_("Unknown key.")] for name in unknown})
+        return super().to_internal_value(data)
 
 
 class JudgeSerializer(StrictSerializer):
@@ -30,9 +62,19 @@ class JudgeSerializer(StrictSerializer):
         max_length=60, help_text="If a judge with this name exists, this becomes its next version."
     )
     version = serializers.IntegerField(read_only=True)
-    address = serializers.CharField(max_length=500, help_text="Base URL of the API, for example http://gpu:8000/v1.")
-    model = serializers.CharField(max_length=200)
-    family = serializers.ChoiceField(choices=EndpointKind.choices, default=EndpointKind.VLLM)
+    kind = serializers.CharField(read_only=True, help_text="judge, monte_carlo or prm.")
+    address = serializers.CharField(
+        max_length=500,
+        default="",
+        allow_blank=True,
+        help_text="Base URL of the API, for example http://gpu:8000/v1. A PRM has none.",
+    )
+    model = serializers.CharField(max_length=200, default="", allow_blank=True)
+    family = serializers.CharField(
+        max_length=12,
+        default=EndpointKind.VLLM,
+        help_text=f"One of: {', '.join(EndpointKind.values)}. Of a PRM, its backend.",
+    )
     model_digest = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     key = serializers.CharField(max_length=500, required=False, default="", allow_blank=True, write_only=True)
     contract = serializers.ChoiceField(choices=JudgeContractKind.choices, default=JudgeContractKind.CRITIC)
@@ -56,12 +98,33 @@ class JudgeSerializer(StrictSerializer):
         max_digits=10, decimal_places=4, default=Decimal(0), help_text="Price per million tokens."
     )
     completion_price = serializers.DecimalField(max_digits=10, decimal_places=4, default=Decimal(0))
+    rollouts = RolloutOptionsSerializer(
+        required=False, help_text="Of the contract “rollouts”: how answers are checked, and which steps are valued."
+    )
+    prm = serializers.IntegerField(
+        source="prm.version",
+        required=False,
+        min_value=1,
+        max_value=_MOST_TRACES,
+        help_text="Of the contract “prm”: the version of the PRM that labels.",
+    )
+    threshold = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        help_text="Of the contract “prm”: P(wrong) from which a step is wrong. Default: the PRM’s own.",
+    )
     rater = serializers.CharField(
         source="rater.machine", read_only=True, help_text="The rater that its labels are recorded under."
     )
     may_run = serializers.BooleanField(
         read_only=True, help_text="False if the prompt was edited and has not been tried yet."
     )
+
+    def to_representation(self, instance: Judge) -> dict[str, Any]:
+        shown = dict(super().to_representation(instance))
+        if not instance.rollouts:
+            del shown["rollouts"]
+        return shown
 
 
 class JudgeRunSerializer(StrictSerializer):
@@ -96,21 +159,37 @@ class JudgeListView(ProjectView):
     @extend_schema(operation_id="list_judges", responses=JudgeSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The judges of the project, newest first. Their keys are never shown."""
-        rows = Judge.objects.filter(project=self.enter(request, slug).project).select_related("rater").defer("key")
+        rows = Judge.objects.filter(project=self.enter(request, slug).project).select_related("rater", "prm")
+        rows = rows.defer("key", "prm__weights", "prm__trained")
         return Response(JudgeSerializer(rows.order_by("-pk"), many=True).data)
 
     @extend_schema(operation_id="add_judge", request=JudgeSerializer, responses={201: JudgeSerializer})
     def post(self, request: Request, slug: str) -> Response:
-        """Add a judge."""
+        """Add a judge, a Monte Carlo rater (contract “rollouts”) or a PRM that labels (contract “prm”)."""
         project = self.enter(request, slug).project
         serializer = JudgeSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        settings, by = JudgeSettings(**serializer.validated_data), cast(User, request.user)
         try:
-            judge = judges.add_judge(project=project, settings=settings, by=by, now=timezone.now())
+            judge = _add_judge(project, serializer.validated_data, cast(User, request.user))
         except InvalidJudge as error:
             raise serializers.ValidationError({error.field: [str(error)]}) from error
         return Response(dict(JudgeSerializer(judge).data), status=201)
+
+
+def _add_judge(project: Project, values: dict[str, Any], by: User) -> Judge:
+    version = values.pop("prm", {}).get("version")
+    threshold, rollouts = values.pop("threshold", None), values.pop("rollouts", None)
+    if values["contract"] == JudgeContractKind.PRM:
+        prm = PRM.objects.filter(project=project, version=version).first()
+        if prm is None:
+            raise InvalidJudge("prm", _("There is no PRM with this version."))
+        return judges.add_prm_rater(prm=prm, name=values["name"], threshold=threshold, by=by, now=timezone.now())
+    if values["family"] not in EndpointKind.values:
+        raise InvalidJudge("family", _("Use one of: %s.") % ", ".join(EndpointKind.values))
+    is_monte_carlo = values["contract"] == JudgeContractKind.ROLLOUTS
+    options = RolloutOptions(**(rollouts or {})) if is_monte_carlo or rollouts else None
+    settings = JudgeSettings(**values, rollouts=options)
+    return judges.add_judge(project=project, settings=settings, by=by, now=timezone.now())
 
 
 class JudgeRunListView(ProjectView):

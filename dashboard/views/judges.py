@@ -1,9 +1,9 @@
-"""Judges of a project: add one, edit a copy, try its prompt, run it, and limit what judges may cost."""
+"""Judges of a project, Monte Carlo raters and PRMs that label among them: add one, edit a copy, try its prompt, run it,
+and limit what they may cost."""
 
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -12,27 +12,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from dashboard.access import post_view, safe_view
+from dashboard.judge_forms import CapForm, JudgeForm, PrmRaterForm, RolloutForm, RunForm
 from dashboard.render import project_page
 from dashboard.time_left import format_time_left
 from formats import integers
 from jobs.models import Job, JobState
 from labeling import step_numbers
 from labeling.step_numbers import StepNumbers
-from machines import cost_caps, judges, prompts, runs
-from machines.judges import InvalidJudge, JudgeSettings
-from machines.models import (
-    EndpointKind,
-    Judge,
-    JudgeContractKind,
-    JudgeRun,
-    JudgeRunState,
-    JudgeVote,
-    MachineBudget,
-    RunScope,
-)
+from machines import cost_caps, judges, runs
+from machines.judges import InvalidJudge
+from machines.models import Judge, JudgeContractKind, JudgeRun, JudgeRunState, JudgeVote, MachineBudget
 from machines.runs import RunRefused
 from machines.stored_answers import read_stored_answer
 from people import roles
@@ -42,70 +33,6 @@ from people.roles import Action
 _MAX_SHOWN_ANSWERS = 6
 _MAX_ANSWER_CHARACTERS = 6_000
 _MAX_RUNS = 20
-
-
-class JudgeForm(forms.Form):
-    """Fields are named as those of `JudgeSettings`."""
-
-    name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=60,
-        help_text=gettext_lazy("If a judge with this name exists, this becomes its next version."),
-    )
-    family = forms.ChoiceField(label=gettext_lazy("Server"), choices=EndpointKind.choices)
-    address = forms.CharField(
-        label=gettext_lazy("Base URL"),
-        max_length=500,
-        help_text=gettext_lazy("For example http://gpu:8000/v1"),
-    )
-    model = forms.CharField(
-        label=gettext_lazy("Model"),
-        max_length=200,
-        help_text=gettext_lazy("The name that the server uses for the model."),
-    )
-    model_digest = forms.CharField(label=gettext_lazy("Hash of the weights"), max_length=100, required=False)
-    key = forms.CharField(
-        label=gettext_lazy("API key"),
-        max_length=500,
-        required=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Stored encrypted and never shown again."),
-    )
-    contract = forms.ChoiceField(label=gettext_lazy("Task"), choices=JudgeContractKind.choices)
-    prompt = forms.CharField(
-        label=gettext_lazy("Prompt"),
-        required=False,
-        strip=False,
-        max_length=prompts.MAX_TEMPLATE_CHARACTERS,
-        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
-        help_text=gettext_lazy(
-            "Leave empty to use the task’s built-in prompt. {problem} and {steps} are replaced with those of the trace."
-        ),
-    )
-    n_votes = forms.IntegerField(label=gettext_lazy("Votes per trace"), initial=1, min_value=1)
-    temperature = forms.FloatField(label=gettext_lazy("Temperature"), initial=0.0, min_value=0)
-    top_p = forms.FloatField(label=gettext_lazy("Top p"), initial=1.0)
-    max_tokens = forms.IntegerField(label=gettext_lazy("Maximum tokens per answer"), initial=8192)
-    timeout = forms.FloatField(label=gettext_lazy("Timeout in seconds"), initial=120)
-    n_concurrent = forms.IntegerField(label=gettext_lazy("Concurrent requests"), initial=8)
-    prompt_price = forms.DecimalField(label=gettext_lazy("Price per million input tokens"), initial=Decimal(0))
-    completion_price = forms.DecimalField(label=gettext_lazy("Price per million output tokens"), initial=Decimal(0))
-
-
-class CapForm(forms.Form):
-    most_tokens = forms.IntegerField(
-        label=gettext_lazy("Maximum tokens"), min_value=1, max_value=10**15, required=False
-    )
-    most_money = forms.DecimalField(
-        label=gettext_lazy("Maximum cost"), min_value=0, max_digits=12, decimal_places=4, required=False
-    )
-
-
-class RunForm(CapForm):
-    scope = forms.ChoiceField(label=gettext_lazy("Traces"), choices=RunScope.choices)
-    most_traces = forms.IntegerField(label=gettext_lazy("Maximum traces"), min_value=1, max_value=10**9, required=False)
-
-    field_order = ("scope", "most_traces", "most_tokens", "most_money")
 
 
 @dataclass(frozen=True)
@@ -145,19 +72,46 @@ def show_judges(request: HttpRequest, actor: Membership) -> HttpResponse:
 def add_judge(request: HttpRequest, actor: Membership) -> HttpResponse:
     """Add a judge, or an edited copy. A copy for the same address keeps the sealed key."""
     form = JudgeForm(request.POST)
+    return _add(request, actor, form, "form")
+
+
+@post_view(Action.TRAIN)
+def add_rollouts(request: HttpRequest, actor: Membership) -> HttpResponse:
+    """Add a Monte Carlo rater, or an edited copy."""
+    form = RolloutForm(request.POST, auto_id="id_rollouts_%s")
+    return _add(request, actor, form, "rollout_form")
+
+
+def _add(request: HttpRequest, actor: Membership, form: JudgeForm, name: str) -> HttpResponse:
     original = _find_original(actor, request.POST.get("copy_of", ""))
     if form.is_valid():
-        settings = JudgeSettings(**form.cleaned_data)
         try:
             judge = judges.add_judge(
-                project=actor.project, settings=settings, by=actor.user, now=timezone.now(), key_of=original
+                project=actor.project, settings=form.make_settings(), by=actor.user, now=timezone.now(), key_of=original
             )
         except InvalidJudge as error:
             form.add_error(error.field, str(error))
         else:
-            messages.success(request, _("Judge %(name)s added.") % {"name": judge.label})
-            return redirect("dashboard:judge", actor.project.slug, judge.pk)
-    return _render_judges(request, actor, status=422, form=form, original=original)
+            return _show_added(request, actor, judge)
+    return _render_judges(request, actor, status=422, original=original, **{name: form})
+
+
+@post_view(Action.TRAIN)
+def add_prm_rater(request: HttpRequest, actor: Membership) -> HttpResponse:
+    form = PrmRaterForm(request.POST, project=actor.project, auto_id="id_prm_%s")
+    if form.is_valid():
+        try:
+            judge = judges.add_prm_rater(**form.cleaned_data, by=actor.user, now=timezone.now())
+        except InvalidJudge as error:
+            form.add_error(error.field, str(error))
+        else:
+            return _show_added(request, actor, judge)
+    return _render_judges(request, actor, status=422, prm_form=form)
+
+
+def _show_added(request: HttpRequest, actor: Membership, judge: Judge) -> HttpResponse:
+    messages.success(request, _("Judge %(name)s added.") % {"name": judge.label})
+    return redirect("dashboard:judge", actor.project.slug, judge.pk)
 
 
 def _find_original(actor: Membership, text: str) -> Judge | None:
@@ -184,9 +138,15 @@ def show_judge(request: HttpRequest, actor: Membership, judge: int) -> HttpRespo
 def copy_judge(request: HttpRequest, actor: Membership, judge: int) -> HttpResponse:
     """Show the form with the settings of a judge."""
     row = _get_judge(actor, judge)
+    if row.contract == JudgeContractKind.PRM:
+        initial = {"prm": row.prm_id, "name": row.name, "threshold": row.threshold}
+        form = PrmRaterForm(initial=initial, project=actor.project, auto_id="id_prm_%s")
+        return _render_judges(request, actor, prm_form=form, original=row)
     settings = judges.copy_settings(row)
-    form = JudgeForm(initial={name: getattr(settings, name) for name in JudgeForm.base_fields if name != "key"})
-    return _render_judges(request, actor, form=form, original=row)
+    if settings.rollouts is not None:
+        rollouts = RolloutForm(initial=RolloutForm.list_values(settings), auto_id="id_rollouts_%s")
+        return _render_judges(request, actor, rollout_form=rollouts, original=row)
+    return _render_judges(request, actor, form=JudgeForm(initial=JudgeForm.list_values(settings)), original=row)
 
 
 @post_view(Action.TRAIN)
@@ -229,7 +189,8 @@ def resume_judge_run(request: HttpRequest, actor: Membership, run: int) -> HttpR
 
 
 def _get_judge(actor: Membership, pk: int) -> Judge:
-    rows = Judge.objects.defer("key").select_related("project", "rater", "added_by")
+    rows = Judge.objects.select_related("project", "rater", "added_by", "prm")
+    rows = rows.defer("key", "prm__weights", "prm__trained")
     return get_object_or_404(rows, project=actor.project, pk=pk)
 
 
@@ -242,10 +203,10 @@ def _render_judges(
     actor: Membership,
     *,
     status: int = 200,
-    form: JudgeForm | None = None,
-    budget_form: CapForm | None = None,
     original: Judge | None = None,
+    **shown: forms.Form,
 ) -> HttpResponse:
+    """Show the page. `shown` are the forms that are filled in, by their names in the template."""
     budget = MachineBudget.objects.filter(project=actor.project).first()
     latest: dict[int, JudgeRun] = {}
     for run in judges.list_runs(actor.project):
@@ -260,9 +221,12 @@ def _render_judges(
         judges=[(judge, latest.get(judge.pk)) for judge in rows],
         budget=budget,
         spent=cost_caps.sum_project(actor.project_id),
-        form=form or JudgeForm(),
         original=original,
-        budget_form=budget_form or CapForm(initial=vars(budget) if budget else None, auto_id="id_budget_%s"),
+        form=shown.get("form") or JudgeForm(),
+        rollout_form=shown.get("rollout_form") or RolloutForm(auto_id="id_rollouts_%s"),
+        prm_form=shown.get("prm_form") or PrmRaterForm(project=actor.project, auto_id="id_prm_%s"),
+        budget_form=shown.get("budget_form")
+        or CapForm(initial=vars(budget) if budget else None, auto_id="id_budget_%s"),
         may_train=roles.membership_may(actor, Action.TRAIN),
     )
 
@@ -319,6 +283,10 @@ def _load_answers(judge: Judge) -> Sequence[ShownAnswer]:
 def _describe(vote: JudgeVote, numbers: StepNumbers) -> str:
     if vote.state != "parsed":
         return str(vote.get_state_display())
+    if vote.is_right is not None:
+        number = numbers.at(vote.trace_id, vote.prefix - 1) if vote.prefix else 0
+        answer = _("right answer") if vote.is_right else _("wrong answer")
+        return _("%(answer)s after step %(n)d") % {"answer": answer, "n": number}
     if vote.first_error is None:
         return _("no error")
     return _("first error: step %(n)d") % {"n": numbers.at(vote.trace_id, vote.first_error)}

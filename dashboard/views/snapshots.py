@@ -106,6 +106,12 @@ class SnapshotOrderForm(forms.Form):
         label=_("Kinds of raters"), required=False, choices=RaterKind.choices, widget=forms.CheckboxSelectMultiple
     )
     is_blind = forms.BooleanField(label=_("Only labels by people who saw no PRM scores"), required=False)
+    agreeing_machines = forms.MultipleChoiceField(
+        label=_("Only traces for which these machines find the same first error"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Choose a judge and Monte Carlo rollouts, for example. Other traces are counted as left out."),
+    )
     set_aside = forms.ChoiceField(
         label=_("Labels that were set aside"), choices=_SIDE_CHOICES, initial="out", required=False
     )
@@ -156,6 +162,8 @@ class SnapshotOrderForm(forms.Form):
         labelers = [(each.labeler, rater_names.get_pseudonym(each)) for each in raters]
         for name in ("labelers", "without_labelers"):
             self.fields[name].choices = labelers  # type: ignore[attr-defined]  # as above
+        machines = [(each.labeler, each.machine) for each in raters if each.kind == RaterKind.MACHINE]
+        self.fields["agreeing_machines"].choices = machines  # type: ignore[attr-defined]  # as above
         destinations = [(name, name) for name in settings.DESTINATIONS]
         self.fields["deliver_to"].choices = destinations  # type: ignore[attr-defined]  # as above
 
@@ -171,7 +179,7 @@ class SnapshotOrderForm(forms.Form):
         as_given = ("generations", "contested", "gold", "min_raters", "submitted_from", "submitted_until")
         empty_means_all = (
             *("finish_reasons", "domains", "tags", "without_tags", "arms", "rater_kinds", "is_blind"),
-            *("labelers", "without_labelers"),
+            *("labelers", "without_labelers", "agreeing_machines"),
         )
         options = ("formats", "ending", "without_duplicates", "has_labeler_names", "taken_in", "reason", "deliver_to")
         limits: dict[str, Any] = {name: data[name] or None for name in empty_means_all}

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from dashboard import event_labels, rater_names, rater_opinions, trace_status, trace_steps
+from dashboard import event_labels, progress_charts, rater_names, rater_opinions, trace_status, trace_steps
 from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.event_labels import TraceEvent
 from dashboard.render import project_page
@@ -189,12 +189,14 @@ def _render_trace(
     if roles.membership_may(actor, Action.TRAIN):  # annotators must not see scores before they rate
         gold = [row for row, _accepted in trace_state.gold]
         context["why"] = explanation.explain_selection(trace, gold=gold, entries=trace_state.entries)
+        context["provers"] = progress_charts.load_prover_charts(trace, numbers)
     return project_page(
         request,
         actor,
         "dashboard/trace.html",
         here="traces",
         status=status,
+        tables=[each.chart.table for each in context.get("provers", ())],
         trace=trace,
         trace_state=trace_state,
         steps=trace_steps.load_steps(trace, trace_state.consensus),

@@ -23,6 +23,7 @@ class MachineRating:
     rollouts: int | None = None
     successes: int | None = None
     reason: str = ""
+    category: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _save_ratings(assignments: Sequence[Assignment], submitted: Sequence[Machine
             rollouts=rating.rollouts,
             successes=rating.successes,
             reason=rating.reason,
+            category=rating.category,
         )
         for review, (_, rating, step) in zip(reviews, rated, strict=True)
     )

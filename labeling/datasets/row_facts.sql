@@ -4,6 +4,8 @@
 -- An imported labeler's name is replaced by a pseudonym, unless it is one already or `names` is true. The bytes of the
 -- record have the name too, so they are left out with it.
 --
+-- `identity` is null here: packages above this one know the machines.
+--
 -- Parameters: manifest, start, stop, names
 SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score_version, m.is_contested,
   m.trace_id AS trace, q.normal_digest AS problem_digest, a.purpose, a.population, a.origin, a.is_assisted,
@@ -12,7 +14,7 @@ SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score
   s.name AS source, s.licence, u.submitted_at, u.finish_reason, u.finish_note, u.total_ms, u.generation,
   u.is_quality_control, u.is_screening, CASE WHEN h.is_hidden THEN NULL ELSE u.residue END AS residue,
   CASE WHEN h.is_hidden THEN r.pseudonym::text ELSE r.labeler END AS labeler, r.machine, r.kind AS rater_kind,
-  v.name AS label_source, t.kind, t.n_steps, t.answer,
+  v.name AS label_source, v.labels_are AS label_kind, NULL AS identity, t.kind, t.n_steps, t.answer,
   t.verifier_score, t.is_right, NULLIF(t.metadata, '{}')::text AS metadata, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,
   p.segmenter, q.text, q.reference_answer, q.reference_solution, q.has_reference_answer,
   q.has_reference_solution, q.ref AS problem_ref, q.domain

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from django.db import models
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce
 from msgspec import Meta, Struct
 
-from labeling.models import Assignment, FirstErrorReport, Gold, Project, Submission, Trace, TraceTag
+from labeling.models import Assignment, FirstErrorReport, Gold, Judgment, Project, Submission, Trace, TraceTag
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterKind
 from labeling.quality.chosen_raters import RaterChoice
 from labeling.quality.settlements import RESOLVED_STATES
+from labeling.quality.submitted_reports import CENSORING_REASONS
 from rawsql import values_subquery
 
 Unit = Literal["submissions", "traces"]
@@ -52,6 +53,9 @@ class ManifestFilters(Struct, omit_defaults=True, forbid_unknown_fields=True):
     min_raters: int = 0
     unit: Unit = "submissions"
     is_consensus: bool = False
+    # Traces for which these machines, by name or pseudonym, all name the same first error: the consensus filter of Z.
+    # Zhang et al. (2025), "The lessons of developing process reward models", arXiv:2501.07301.
+    agreeing_machines: list[str] | None = None
 
     @property
     def choice(self) -> RaterChoice:
@@ -141,7 +145,32 @@ def choice_rules(filters: ManifestFilters, chosen_revisions: Mapping[int, int] |
         if chosen_revisions:
             has_votes &= ~Q(**{f"{prefix}pk__in": values_subquery(list(chosen_revisions))})
         rules.append(("rater", has_votes))
+    if filters.agreeing_machines:
+        rules.append(("machines", ~Q(do_machines_agree(filters.agreeing_machines, OuterRef(f"{prefix}pk")))))
     return rules
+
+
+def do_machines_agree(machines: Sequence[str], trace: Any) -> Exists:
+    """Return the condition that each of these machines named a first error, or none, and all of them the same."""
+    rated = Judgment.objects.filter(
+        turn__assignment=OuterRef("pk"),
+        turn__revision=OuterRef("submitted_revision"),
+        turn__step__is_rateable=True,
+        option__position=0,
+        rating__isnull=False,
+    )
+    errors = rated.filter(rating=-1).order_by().values("turn__assignment")
+    labels = (
+        Assignment.objects.counted()
+        .filter(Exists(rated), rater__kind=RaterKind.MACHINE, purpose=AssignmentPurpose.WORK)
+        .filter(Q(finish_reason=None) | ~Q(finish_reason__in=CENSORING_REASONS))
+        .annotate(error=Coalesce(Subquery(errors.annotate(at=Min("turn__step__position")).values("at")), Value(-1)))
+    )
+    first, *others = (Q(rater__machine=name) | Q(rater__labeler=name) for name in machines)
+    found = labels.filter(first, trace=trace)
+    for other in others:
+        found = found.filter(Exists(labels.filter(other, trace=OuterRef("trace"), error=OuterRef("error"))))
+    return Exists(found)
 
 
 def trace_prefix(filters: ManifestFilters) -> str:

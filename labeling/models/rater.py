@@ -19,6 +19,9 @@ class RaterKind(models.TextChoices):
     UNKNOWN = "unknown", _("unknown")
 
 
+PEOPLE = (RaterKind.MEMBER, RaterKind.IMPORTED, RaterKind.UNKNOWN)  # labels from files are by people unless stated
+
+
 class RaterStage(models.TextChoices):
     """The onboarding stage of a rater. New consent texts and guidelines come first at every stage."""
 

@@ -60,7 +60,8 @@ def test_expired_token_gets_a_problem_response(personas: LoggedInPersonas) -> No
 
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
-    | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"},
+    | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"}
+    | {"machine_consensus"},
     "bring_in": {"post imports", "delete import"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},

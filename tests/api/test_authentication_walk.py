@@ -38,6 +38,7 @@ READ = {
     "get judge_runs",
     "get judge_run",
     "get machine_budget",
+    "get machine_consensus",
     "post steer_traces",  # the action in the body needs its own role
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
@@ -154,6 +155,7 @@ SCOPES = {
     "delete judge_run": "judge",
     "post resume_judge_run": "judge",
     "get machine_budget": "read",
+    "get machine_consensus": "read",
     "put machine_budget": "judge",
 }
 

@@ -88,9 +88,18 @@ def test_front_matter_has_a_config_and_features_for_each_format() -> None:
         {"name": "completions", "list": "string"},
         {"name": "labels", "list": "bool"},
         *({"name": name, "dtype": "string"} for name in ("rater", "rater_kind", "rater_name", "label_source")),
+        {"name": "is_blind", "dtype": "bool"},
+        {"name": "machine", "struct": _list_machine_fields()},
     ]
     assert head["license"] == "unknown"
     assert head["size_categories"] == ["n<1K"]
+
+
+def _list_machine_fields() -> list[dict[str, str]]:
+    texts = ("kind", "name", "model", "prompt_digest", "endpoint_family")
+    types = {"version": "int64", "votes": "int64", "cost": "float64"} | dict.fromkeys(texts, "string")
+    order = ("kind", "name", "version", "model", "prompt_digest", "endpoint_family", "votes", "cost")
+    return [{"name": name, "dtype": types[name]} for name in order]
 
 
 @pytest.mark.fault

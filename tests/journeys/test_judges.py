@@ -1,17 +1,20 @@
-"""A lead adds a judge with an edited prompt, tries it, runs it, and reads its answers."""
+"""A lead adds a judge with an edited prompt, tries it, runs it and reads its answers; then adds rollouts, and reads the
+progress of steps and what both machines agree on."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connections
 from playwright.sync_api import expect
 
-from machines.models import JudgeRun
+from labeling.models import Trace
+from machines.models import Judge, JudgeRun
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.machines import judged_project
-from tests.machines.chat_servers import ChatServer, always, running_chat
+from tests.machines.chat_servers import ChatServer, Scripted, always, running_chat
 from tests.people import personas
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,3 +66,40 @@ def test_lead_adds_tries_and_runs_a_judge(visit: Visit) -> None:
         expect(page.locator("tr[data-state=done]")).to_have_count(2)
     assert accessibility_violations(page) == []
     assert list(JudgeRun.objects.order_by("pk").values_list("is_trial", "n_labeled")) == [(True, 3), (False, 5)]
+
+
+def answer(request: dict[str, Any], attempt: int) -> Scripted:
+    """Judge a trace, or finish a solution."""
+    if "messages" in request:
+        return Scripted("The second step is wrong. \\boxed{1}")
+    return Scripted(f"So \\boxed{{{11 if 'WRONG' in request['prompt'] else 10}}}.")
+
+
+def test_lead_measures_progress_and_compares_machines(visit: Visit) -> None:
+    cast = personas.make_personas()
+    judged_project.add_sums(cast.project, 2, wrong_at=1, n_steps=3)
+    page = visit(cast.lead)
+    with running_chat(ChatServer(answer)) as address, a_worker():
+        judge = judged_project.make_judge(cast.project, address)
+        judged_project.start_run(judge)
+        page.goto(f"/projects/{cast.project.slug}/judges/")
+        form = page.locator("#add-rollouts").locator("xpath=ancestor-or-self::section")
+        form.locator("[name=name]").fill("prover")
+        form.locator("[name=address]").fill(address)
+        form.locator("[name=model]").fill("scripted")
+        form.locator("[name=n_votes]").fill("2")
+        form.locator("[name=measures_progress]").check()
+        form.locator("button[type=submit]").last.press("Enter")
+        expect(page.locator("dl[data-kind=monte_carlo]")).to_be_visible()
+        page.locator("#run-judge").press("Enter")
+        expect(page.locator("tr[data-state=done]")).to_have_count(1)
+    assert accessibility_violations(page) == []
+    page.goto(f"/projects/{cast.project.slug}/traces/{Trace.objects.latest('pk').pk}/")
+    expect(page.locator("[data-prover='prover 1'] svg").first).to_be_visible()
+    assert accessibility_violations(page) == []
+    page.goto(f"/projects/{cast.project.slug}/judges/agreement")
+    for name, rater in (("first", judge.rater), ("second", Judge.objects.get(name="prover").rater)):
+        page.locator(f"[name={name}]").select_option(str(rater.pk))
+    page.locator("#machines").locator("xpath=ancestor-or-self::section").locator("button[type=submit]").press("Enter")
+    expect(page.locator("[data-traces='2'][data-kept='2']")).to_be_visible()
+    assert accessibility_violations(page) == []

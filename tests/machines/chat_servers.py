@@ -1,4 +1,4 @@
-"""A chat endpoint over real HTTP that answers from a script: texts, errors, delays, and broken bodies."""
+"""An endpoint over real HTTP that answers from a script: texts, errors, delays, and broken bodies."""
 
 import contextlib
 import json
@@ -34,8 +34,8 @@ def always(text: str, **fields: Any) -> Script:
 
 
 class ChatServer:
-    """Answers POST /v1/chat/completions as vLLM does. The script gets the request and the number of the attempt with
-    this idempotency key, from 1."""
+    """Answers POST /v1/chat/completions and /v1/completions as vLLM does. The script gets the request and the number of
+    the attempt with this idempotency key, from 1."""
 
     def __init__(self, script: Script, *, key: str = "") -> None:
         self.script, self.key = script, key
@@ -46,7 +46,7 @@ class ChatServer:
         self._lock = threading.Lock()
 
     def answer(self, path: str, headers: Any, body: bytes) -> Scripted:
-        if path != "/v1/chat/completions":
+        if path not in ("/v1/chat/completions", "/v1/completions"):
             return Scripted(status=404, body=b'{"detail": "Not Found"}')
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
             return Scripted(status=401, body=b'{"error": "Unauthorized"}')
@@ -71,12 +71,13 @@ def make_body(request: dict[str, Any], scripted: Scripted) -> bytes:
         return scripted.body
     if scripted.status != 200:
         return json.dumps({"object": "error", "message": "no", "code": scripted.status}).encode()
-    message = {"role": "assistant", "content": scripted.text}
+    is_text = "prompt" in request
+    answer = {"text": scripted.text} if is_text else {"message": {"role": "assistant", "content": scripted.text}}
     content: dict[str, Any] = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
+        "id": "cmpl-1" if is_text else "chatcmpl-1",
+        "object": "text_completion" if is_text else "chat.completion",
         "model": request["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": scripted.finish_reason}],
+        "choices": [{"index": 0, **answer, "finish_reason": scripted.finish_reason}],
     }
     if scripted.has_usage:
         content["usage"] = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}

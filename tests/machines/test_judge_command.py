@@ -67,6 +67,18 @@ def test_trial_prints_answers() -> None:
         assert call("try", "--name", "c", project=project).count("Hm.") == 3
 
 
+def test_rollouts_and_prm_are_added() -> None:
+    project = judged_project.make_project(1)
+    rollouts = ("--contract", "rollouts", "--votes", "4", "--temperature", "1", "--search", "binary", "--stops-early")
+    add(project, "http://127.0.0.1:1/v1", *rollouts, "--separator", r"\n")
+    prm = judged_project.make_prm(project)
+    call("add", "--name", "p", "--contract", "prm", "--prm", str(prm.version), "--threshold", "0.3", project=project)
+    monte_carlo, labeler = json.loads(call("list", project=project))
+    assert (monte_carlo["kind"], monte_carlo["rollouts"]["search"]) == ("monte_carlo", "binary")
+    assert (monte_carlo["rollouts"]["separator"], monte_carlo["rollouts"]["stops_early"]) == ("\n", True)
+    assert (labeler["kind"], labeler["threshold"]) == ("prm", 0.3)
+
+
 def test_cap_and_cancel() -> None:
     project = judged_project.make_project(1)
     call("cap", "--most-tokens", "5", project=project)
@@ -84,6 +96,8 @@ def test_cap_and_cancel() -> None:
         ("resume", "--name", "critic"),
         ("add", "--name", "c", "--model", "m", "--address", "ftp://x"),
         ("add", "--name", "c", "--model", "m", "--address", "http://127.0.0.1:1", "--votes", "3"),
+        ("add", "--name", "c"),
+        ("add", "--name", "c", "--contract", "prm"),
         ("add", "--name", "c", "--model", "m", "--address", "http://127.0.0.1:1", "--key-file", "/nowhere"),
     ],
 )

@@ -1,6 +1,7 @@
 """Runs of judges against a scripted endpoint: votes, labels, costs, caps, pauses, and what each failure does."""
 
 import datetime as dt
+import json
 import threading
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from jobs.models import Job
 from labeling.models import Assignment, Judgment, Project, Submission
 from labeling.models.rater import RaterKind
+from labeling.projects import lifecycle
 from machines import judge_job, judges, runs
 from machines.models import JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, VoteState
 from machines.runs import RunRefused
@@ -57,6 +59,21 @@ def test_votes_are_kept_as_received() -> None:
     assert judged.first_errors == [[1, 1.0]]
     assert (judged.n_votes, judged.n_parsed, judged.is_blind) == (3, 3, True)
     assert (run.prompt_tokens, run.completion_tokens) == (300, 60)
+
+
+def test_broken_clause_is_stored_with_the_label() -> None:
+    project = judged_project.make_project(1)
+    settings: dict[str, Any] = {"contract": "policy"}
+    with pytest.raises(RunRefused):  # no policy to check
+        run_script(project, always(""), **settings)
+    lifecycle.publish_guideline(project=project, body="2.1 Never guess.", by=None, now=factories.NOW)
+    steps = [{"step": n, "label": -1 if n == 1 else 1, "clause": "2.1", "reason": "A guess."} for n in range(3)]
+    with running_chat(chat := ChatServer(always(json.dumps({"steps": steps})))) as address:
+        judge = judged_project.make_judge(project, address, **settings)
+        judged_project.run_to_end(judged_project.start_run(judge))
+    assert "2.1 Never guess." in chat.requests[0]["messages"][0]["content"]
+    broken = Judgment.objects.get(rating=-1)
+    assert (broken.turn.step.position, broken.category, broken.reason) == (1, "2.1", "A guess.")
 
 
 def test_votes_that_differ_give_shares() -> None:

@@ -22,7 +22,7 @@ def render(contract: JudgeContract, text: JudgedTraceText) -> str:
 
 @pytest.mark.parametrize("contract", JudgeContract)
 def test_builtin_template_is_valid(contract: JudgeContract) -> None:
-    assert prompts.validate_template(BUILTIN_TEMPLATES[contract].text)
+    assert prompts.validate_template(BUILTIN_TEMPLATES[contract].text, contract)
     assert "{problem}" not in render(contract, make_text("One."))
 
 
@@ -54,8 +54,10 @@ def test_agent_messages_are_json() -> None:
 def test_template_needs_the_problem_and_the_steps() -> None:
     with pytest.raises(prompts.InvalidTemplate):
         prompts.validate_template("Judge {steps}.")
+    with pytest.raises(prompts.InvalidTemplate):
+        prompts.validate_template("Judge {steps} of {problem}.", JudgeContract.POLICY)
 
 
 def test_digest_changes_with_the_text_and_the_contract() -> None:
     digests = {prompts.digest_template(contract, text) for contract in JudgeContract for text in ("a", "b")}
-    assert len(digests) == 6
+    assert len(digests) == 2 * len(JudgeContract)

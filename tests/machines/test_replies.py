@@ -188,3 +188,20 @@ def _record_answer(dice: random.Random, n_steps: int, label: int) -> tuple[int |
 def _f1(hits: dict[bool, list[bool]]) -> float:
     wrong, correct = (sum(each) / len(each) for each in (hits[True], hits[False]))
     return 2 * wrong * correct / (wrong + correct)
+
+
+def answer_by_clause(*steps: tuple[int, Any]) -> str:
+    rows = [{"step": n, "label": label, "clause": clause} for n, (label, clause) in enumerate(steps)]
+    return f"```json\n{json.dumps({'steps': rows})}\n```"
+
+
+def test_policy_judge_names_clauses() -> None:
+    reply = parse_reply(JudgeContract.POLICY, answer_by_clause((1, 1.2), (0, None), (-1, " 3 " + "x" * 99)), STEPS)
+    assert (reply.state, reply.first_error, dict(reply.ratings)) == (ReplyState.PARSED, 2, {0: 1, 1: 0, 2: -1})
+    assert reply.clauses == {0: "1.2", 2: "3 " + "x" * 38}
+
+
+@pytest.mark.parametrize("clause", [None, "", " ", ["1"], True])
+def test_broken_clause_must_be_named(clause: Any) -> None:
+    reply = parse_reply(JudgeContract.POLICY, answer_by_clause((1, "1"), (-1, clause), (0, None)), STEPS)
+    assert reply.state == ReplyState.UNPARSED

@@ -62,5 +62,5 @@ def test_values_fall_and_shares_add_up(votes: list[int | None]) -> None:
     verdict = combine_votes(CRITIC, [vote(each) for each in votes], STEPS)
     assert verdict is not None
     assert sum(verdict.first_errors.values()) == pytest.approx(1.0)
-    values = [step.value for step in verdict.steps]
+    values = [step.value or 0.0 for step in verdict.steps]
     assert values == sorted(values, reverse=True)

@@ -39,6 +39,9 @@ def paused_run_args(cast: Personas) -> dict[str, object]:
 JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:judges": ("get", answers_for_readers(200), project_args),
     "dashboard:add_judge": ("post", answers_for_trainers(422), project_args),
+    "dashboard:machine_consensus": ("get", answers_for_readers(200), project_args),
+    "dashboard:add_rollouts": ("post", answers_for_trainers(422), project_args),
+    "dashboard:add_prm_rater": ("post", answers_for_trainers(422), project_args),
     "dashboard:set_machine_budget": ("post", answers_for_trainers(302), project_args),
     "dashboard:judge": ("get", answers_for_readers(200), judge_args),
     "dashboard:copy_judge": ("get", answers_for_trainers(200), judge_args),
@@ -50,5 +53,6 @@ JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "api:judge_runs": ("post", answers_without_token(401), judge_args),
     "api:judge_run": ("get", answers_without_token(401), run_args),
     "api:resume_judge_run": ("post", answers_without_token(401), run_args),
+    "api:machine_consensus": ("get", answers_without_token(401), project_args),
     "api:machine_budget": ("put", answers_without_token(401), project_args),
 }

@@ -202,3 +202,19 @@ def test_bootstrap_of_very_many_problems_draws_groups_of_them() -> None:
     assert found.std(axis=0) == pytest.approx(spread, rel=0.1)
     together = np.cov(problems.T)[0, 1] * len(problems)
     assert np.cov(found.T)[0, 1] == pytest.approx(together, abs=0.15 * spread.prod())
+
+
+@pytest.mark.parametrize(
+    ("counts", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.0524, 0.3339),
+        ((9, 10, 3, 10), 0.1705, 0.8090),
+        ((5, 56, 0, 29), -0.0381, 0.1926),
+        ((10, 10, 0, 10), 0.6075, 1.0),
+    ],
+)
+def test_difference_interval_is_as_published(counts: tuple[int, int, int, int], low: float, high: float) -> None:
+    """R. G. Newcombe (1998), table II, method 10."""
+    right, n, other_right, other_n = counts
+    interval = intervals.difference_interval(right=right, n=n, other_right=other_right, other_n=other_n)
+    assert [interval.low, interval.high] == pytest.approx([low, high], abs=6e-5)

@@ -31,7 +31,7 @@ from jobs.terminal import ProgressBar
 from labeling.datasets.selection import ManifestFilters, Unit
 from labeling.models import Project
 from labeling.models.assignment import FinishReason
-from labeling.models.rater import RaterKind
+from labeling.models.rater import PEOPLE, RaterKind
 
 INTERRUPTED = 130  # the exit code that shells report for Ctrl-C
 
@@ -132,14 +132,6 @@ class Command(BaseCommand):
         date: dict[str, Any] = {"type": _parse_time, "metavar": "DATE"}
         add("--from", dest="submitted_from", **date, help="only labels submitted at or after this date or time (UTC)")
         add("--until", dest="submitted_until", **date, help="only labels submitted before this date or time (UTC)")
-        add("--blind", dest="is_blind", action="store_const", const=True, help="only labels made without PRM scores")
-        add(
-            "--rater-kind",
-            dest="rater_kinds",
-            action="append",
-            choices=RaterKind.values,
-            help="only labels by this kind of rater (repeatable; default: all, including machines)",
-        )
         add("--contested", default="in", choices=inclusion, help="contested traces: include, leave out, or only these")
         add("--gold", default="in", choices=inclusion, help="gold traces: include, leave out, or only these")
         add(
@@ -147,6 +139,40 @@ class Command(BaseCommand):
             default="out",
             choices=inclusion,
             help="labels that a lead set aside: include, leave out (default), or only these",
+        )
+        add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
+        self._add_rater_filters(group)
+
+    def _add_rater_filters(self, group: Any) -> None:
+        add = group.add_argument
+        kinds = group.add_mutually_exclusive_group()
+        add(
+            "--blind",
+            dest="is_blind",
+            action="store_const",
+            const=True,
+            help="only labels by people who saw no scores or suggestions",
+        )
+        kinds.add_argument(
+            "--human",
+            dest="rater_kinds",
+            action="store_const",
+            const=list(PEOPLE),
+            help="only labels by people, also by those who saw scores",
+        )
+        add(
+            "--agreeing-machine",
+            dest="agreeing_machines",
+            action="append",
+            metavar="NAME",
+            help="only traces for which this machine and the others named here find the same first error (repeatable)",
+        )
+        kinds.add_argument(
+            "--rater-kind",
+            dest="rater_kinds",
+            action="append",
+            choices=RaterKind.values,
+            help="only labels by this kind of rater (repeatable; default: all, including machines)",
         )
         add("--rater", dest="labelers", action="append", metavar="ID", help="only labels by this rater (repeatable)")
         add(
@@ -156,7 +182,6 @@ class Command(BaseCommand):
             metavar="ID",
             help="no labels by this rater (repeatable); with --consensus, infer it from the other labels",
         )
-        add("--min-raters", type=int, default=0, metavar="N", help="minimum number of raters per trace")
 
     def handle(self, *args: Any, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()

@@ -44,6 +44,23 @@ def test_program_adds_and_runs_a_judge(personas: LoggedInPersonas) -> None:
     assert [each["name"] for each in program.get(address(personas, "judges")).json()] == ["c"]
 
 
+def test_program_adds_rollouts_and_a_prm(personas: LoggedInPersonas) -> None:
+    program = api_clients.make_client(personas.cast.engineer)
+    rollouts = {"contract": "rollouts", "n_votes": 8, "temperature": 1, "rollouts": {"checker": "expression"}}
+    added = send(program, "POST", address(personas, "judges"), JUDGE | rollouts)
+    assert (added.status_code, added.json()["kind"]) == (201, "monte_carlo")
+    assert (added.json()["rollouts"]["checker"], added.json()["rollouts"]["stop"]) == ("expression", "\nProblem:")
+    prm = judged_project.make_prm(personas.cast.project)
+    added = send(program, "POST", address(personas, "judges"), {"name": "p", "contract": "prm", "prm": prm.version})
+    assert (added.status_code, added.json()["prm"], added.json()["threshold"]) == (201, prm.version, 0.5)
+    assert "rollouts" not in added.json()
+    assert (
+        send(program, "POST", address(personas, "judges"), {"name": "p", "contract": "prm", "prm": 99}).status_code
+        == 422
+    )
+    assert len(program.get(address(personas, "judges")).json()) == 2
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -52,6 +69,9 @@ def test_program_adds_and_runs_a_judge(personas: LoggedInPersonas) -> None:
         {"contract": "x"},
         {"prompt": "none"},
         {"vote": 3},
+        {"rollouts": {"checker": "number"}},
+        {"contract": "rollouts", "rollouts": {"checker": "regex", "pattern": "(a+)+"}},
+        {"family": "x"},
         {"key": "\u00e9"},
     ],
 )

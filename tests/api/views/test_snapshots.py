@@ -65,6 +65,13 @@ def test_time_filters_need_a_time_zone(cast: Personas) -> None:
         assert (refused.status_code, bool(api_clients.problem_detail(refused))) == (422, True)
 
 
+def test_agreeing_machines_are_known(cast: Personas) -> None:
+    program = api_clients.make_client(cast.engineer)
+    names = [factories.make_machine_rater(cast.project, name).machine for name in ("judge: c", "Monte Carlo: m")]
+    assert order(program, cast, name="agreed", filters={"agreeing_machines": names}).status_code == 202
+    assert order(program, cast, name="x", filters={"agreeing_machines": [*names, "nobody"]}).status_code == 422
+
+
 @pytest.mark.parametrize("odd", [{"filtrs": {}}, {"purpos": "training"}, {"rule": {"neutrl": "drop"}}])
 def test_unknown_keys_of_an_order_are_refused(cast: Personas, odd: dict[str, Any]) -> None:
     refused = order(api_clients.make_client(cast.engineer), cast, name="x", **odd)

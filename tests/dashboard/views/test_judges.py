@@ -59,6 +59,53 @@ def test_lead_adds_a_judge(personas: LoggedInPersonas) -> None:
     assert 'data-judge="critic 1"' in get(personas, "judges").content.decode()
 
 
+ROLLOUTS = {
+    **{name: value for name, value in FIELDS.items() if name != "contract"},
+    "name": "mc",
+    "n_votes": "8",
+    "temperature": "1",
+    "checker": "number",
+    "search": "binary",
+    "threshold": "0",
+    "separator": "line_break",
+    "stop": "\r\nProblem:",
+    "stops_early": "on",
+}
+
+
+def test_lead_adds_monte_carlo_rollouts_and_copies_them(personas: LoggedInPersonas) -> None:
+    assert post(personas, "add_rollouts", ROLLOUTS).status_code == 302
+    judge = Judge.objects.get()
+    assert (judge.kind, judge.n_votes, judge.rater.machine.split(":")[0]) == ("monte_carlo", 8, "Monte Carlo")
+    options = judge.rollout_options
+    assert (options.search, options.separator, options.stop, options.stops_early) == (
+        "binary",
+        "\n",
+        "\nProblem:",
+        True,
+    )
+    form = get(personas, "copy_judge", judge=judge.pk).context["rollout_form"]
+    assert {name: form.initial[name] for name in ("search", "separator")} == {
+        "search": "binary",
+        "separator": "line_break",
+    }
+    assert 'data-kind="monte_carlo"' in get(personas, "judge", judge=judge.pk).content.decode()
+    wrong = post(personas, "add_rollouts", {**ROLLOUTS, "checker": "regex", "pattern": "(a+)+"})
+    assert (wrong.status_code, list(wrong.context["rollout_form"].errors)) == (422, ["pattern"])
+
+
+def test_lead_lets_a_prm_label(personas: LoggedInPersonas) -> None:
+    prm = judged_project.make_prm(personas.cast.project, 0.4)
+    assert post(personas, "add_prm_rater", {"prm": prm.pk}).status_code == 302
+    judge = Judge.objects.get()
+    assert (judge.kind, judge.name, judge.threshold, judge.prm) == ("prm", f"prm-{prm.version}", 0.4, prm)
+    assert get(personas, "copy_judge", judge=judge.pk).context["prm_form"].initial["threshold"] == 0.4
+    page = get(personas, "judge", judge=judge.pk).content.decode()
+    assert 'data-kind="prm"' in page
+    assert 'id="try-judge"' not in page
+    assert post(personas, "add_prm_rater", {"prm": prm.pk, "threshold": "1.5"}).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -11,6 +11,7 @@ from events.models import Event
 from exports import card, snapshots
 from exports.models import Snapshot
 from jobs.models import Job
+from tests import factories
 from tests.exports.snapshot_builder import build_snapshot
 from tests.formats import prm800k_lines as prm
 from tests.labeling.traces.test_load import load_lines
@@ -83,6 +84,13 @@ def test_order_follows_the_form(client: Client, cast: Personas) -> None:
 def test_invalid_order_is_refused(client: Client, cast: Personas, wrong: dict[str, Any]) -> None:
     assert client.post(url("order_snapshot", cast), {**ORDER, **wrong}).status_code == 422
     assert not Snapshot.objects.exists()
+
+
+def test_order_names_machines_that_must_agree(client: Client, cast: Personas) -> None:
+    machines = [factories.make_machine_rater(cast.project, name).labeler for name in ("judge: c", "Monte Carlo: m")]
+    assert client.post(url("order_snapshot", cast), {**ORDER, "agreeing_machines": machines[:1]}).status_code == 422
+    assert client.post(url("order_snapshot", cast), {**ORDER, "agreeing_machines": machines}).status_code == 302
+    assert Snapshot.objects.get().order["filters"]["agreeing_machines"] == machines
 
 
 def test_snapshot_shows_its_files_and_sanitized_card(client: Client, cast: Personas) -> None:

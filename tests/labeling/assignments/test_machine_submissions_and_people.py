@@ -32,13 +32,21 @@ def label_by_people(project: Project, n: int, dice: random.Random) -> None:
 def label_by_machines(project: Project, n: int, dice: random.Random) -> None:
     traces = list(Trace.objects.filter(project=project).values_list("pk", flat=True))
     for number in range(n):
-        rater = factories.make_machine_rater(project, f"judge: {number}")
+        rater = factories.make_machine_rater(project, f"{dice.choice(['judge', 'Monte Carlo', 'PRM'])}: {number}")
         submitted = []
         for trace in traces:
             first = dice.choice([0, 1, 2, 3])
-            ratings = [MachineRating(place, rating, 0.5, 2, 1) for place, rating in enumerate(([1] * first + [-1])[:3])]
-            submitted.append(MachineSubmission(trace, ratings))
+            ratings = [_rate(place, rating, dice) for place, rating in enumerate(([1] * first + [-1])[:3])]
+            submitted.append(MachineSubmission(trace, ratings, saw_reference_answer=dice.random() < 0.5))
         save_machine_submissions(rater=rater, submitted=submitted, now=factories.NOW)
+
+
+def _rate(position: int, rating: int, dice: random.Random) -> MachineRating:
+    """Rate as a judge with two votes, a Monte Carlo rater, or a search that only inferred the step."""
+    kind = dice.choice(["judge", "monte_carlo", "inferred"])
+    if kind == "judge":
+        return MachineRating(position, rating, 0.5, 2, 1, "A reason.", "2.1")
+    return MachineRating(position, rating, 0.25, 8, 2) if kind == "monte_carlo" else MachineRating(position, rating)
 
 
 def describe_people(project: Project) -> dict[str, Any]:

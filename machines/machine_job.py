@@ -1,0 +1,26 @@
+"""The job of a run, for each kind of machine rater."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+from jobs.models import Job
+from jobs.runner import LEASE, Chunk, JobProgress
+from machines import judge_job, prm_job
+from machines.models import JudgeContractKind, JudgeRun
+from machines.rollout_job import RolloutLoop
+
+_SCORING_LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer
+
+
+def run_machine_job(job: Job) -> Iterator[JobProgress | Chunk]:
+    contract = JudgeRun.objects.values_list("judge__contract", flat=True).get(pk=job.arguments["run"])
+    if contract == JudgeContractKind.PRM:
+        yield from prm_job.run_prm_job(job)
+    else:
+        yield from judge_job.run_judge_job(job, RolloutLoop if contract == JudgeContractKind.ROLLOUTS else None)
+
+
+def find_lease(job_id: int) -> dt.timedelta:
+    run = Job.objects.get(pk=job_id).arguments["run"]
+    is_prm = JudgeRun.objects.filter(pk=run, judge__contract=JudgeContractKind.PRM).exists()
+    return _SCORING_LEASE if is_prm else LEASE
