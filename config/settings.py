@@ -189,7 +189,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A person may be waiting for the response: try once; the sweep publishes again.
     "max_retries": 0,
     # An idle worker asks again after this many seconds; a message arrives at once.
-    "polling_interval": 10.0,
+    "polling_interval": 30.0,
     "unacked_restore_interval": 60,
     "reauth_check_interval": 300,
     "socket_connect_timeout": 2,
@@ -203,7 +203,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULER = "jobs.scheduler.QuietScheduler"
 CELERY_BEAT_SCHEDULE = {
     # Whatever has work now: jobs, leases, notices, generations, and traces that wait for their consensus.
-    "look for work": {"task": "jobs.look_for_work", "schedule": 15.0},
+    "look for work": {"task": "jobs.look_for_work", "schedule": 30.0},
     "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
     "delete old notices": {"task": "notices.delete_old", "schedule": crontab(hour="3", minute="25")},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},

@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 import rawsql
 
-LOOK_SECONDS = 15.0
+LOOK_SECONDS = 30.0
 LOOK = "jobs.look_for_work"  # an entry of the schedule that is not a task: the beat itself does it
 
 logger = structlog.get_logger(__name__)
