@@ -135,7 +135,8 @@ DATABASES = {
     "default": {
         # Persistent connections write twice as many labels per second as a pool, and three times as many as none.
         # A new connection costs as much processor time as several requests, because it plans all statements again.
-        "CONN_MAX_AGE": 900,
+        # Each thread of web server and worker has one.
+        "CONN_MAX_AGE": 3600,
         "CONN_HEALTH_CHECKS": True,  # a connection recovers after the server was restarted
         **(_database or _embedded),
     }
