@@ -40,6 +40,10 @@ class QuietScheduler(PersistentScheduler):  # type: ignore[misc]  # Celery has n
                 logger.warning("beat.not_sent", task=task, reason=type(error).__name__)
                 return
 
+    def adjust(self, n: Any, drift: float = 0.0) -> Any:
+        """Wake when an entry is due. Celery wakes 10 ms before, and then asks again and again until it is due."""
+        return n
+
     def schedules_equal(self, *_: Any) -> bool:
         """Report the schedule as unchanged; Celery would compare all of it at each tick."""
         return True

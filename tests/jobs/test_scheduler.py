@@ -157,3 +157,14 @@ def test_the_beat_asks_before_it_sends(sent: list[str], tmp_path: Path) -> None:
     queue_job()
     beat.apply_entry(entry)
     assert sent == ["jobs.sweep"]
+
+
+def test_the_beat_sleeps_until_an_entry_is_due(tmp_path: Path) -> None:
+    beat = scheduler.QuietScheduler(current_app, schedule_filename=str(tmp_path / "beat"))
+    began_at = current_app.now() - dt.timedelta(seconds=3500)
+    entry = ScheduleEntry(name="x", task=scheduler.LOOK, schedule=3600.0, last_run_at=began_at, app=current_app)
+    beat.schedule.clear()
+    beat.schedule["x"] = entry
+    seconds = beat.tick()
+    assert seconds >= entry.is_due().next > 0
+    beat.close()
