@@ -189,8 +189,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     # A person may be waiting for the response: try once; the sweep publishes again.
     "max_retries": 0,
-    # An idle worker asks again after this many seconds; a message arrives at once. A worker that stops waits for the end
-    # of this interval, and the supervisor kills it after ten seconds.
+    # An idle worker asks again after this many seconds; a message arrives at once. A worker that stops waits for the
+    # answer, and the supervisor kills it after ten seconds.
     "polling_interval": 10.0,
     "unacked_restore_interval": 60,
     "reauth_check_interval": 300,
