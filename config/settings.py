@@ -135,7 +135,8 @@ DATABASES = {
     "default": {
         # Persistent connections write twice as many labels per second as a pool, and three times as many as none.
         # A new connection costs as much processor time as several requests, because it plans all statements again.
-        "CONN_MAX_AGE": 900,
+        # Each thread of web server and worker has one.
+        "CONN_MAX_AGE": 3600,
         "CONN_HEALTH_CHECKS": True,  # a connection recovers after the server was restarted
         **(_database or _embedded),
     }
@@ -188,7 +189,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 300,
     # A person may be waiting for the response: try once; the sweep publishes again.
     "max_retries": 0,
-    # An idle worker asks again after this many seconds; a message arrives at once.
+    # An idle worker asks again after this many seconds; a message arrives at once. A worker that stops waits for the
+    # answer, and the supervisor kills it after ten seconds.
     "polling_interval": 10.0,
     "unacked_restore_interval": 60,
     "reauth_check_interval": 300,
@@ -203,7 +205,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULER = "jobs.scheduler.QuietScheduler"
 CELERY_BEAT_SCHEDULE = {
     # Whatever has work now: jobs, leases, notices, generations, and traces that wait for their consensus.
-    "look for work": {"task": "jobs.look_for_work", "schedule": 15.0},
+    "look for work": {"task": "jobs.look_for_work", "schedule": 30.0},
     "delete old uploads": {"task": "labeling.forget_uploads", "schedule": 24 * 3600.0},
     "delete old notices": {"task": "notices.delete_old", "schedule": crontab(hour="3", minute="25")},
     "recount everything": {"task": "labeling.recount_all", "schedule": crontab(hour="2", minute="10")},

@@ -50,6 +50,8 @@ WHERE p.slug = %(slug)s AND r.user_id = %(user)s"""
 _OF_ASSIGNMENT = """
 SELECT r.id FROM labeling_assignment a JOIN labeling_rater r ON r.id = a.rater_id
 WHERE a.id = %(assignment)s AND r.user_id = %(user)s"""
+_HAVE_PENDING_PAUSES = """
+SELECT id FROM labeling_rater WHERE id = ANY (%(raters)s::bigint[]) AND pending_pause IS NOT NULL"""
 
 
 def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
@@ -91,6 +93,8 @@ def schedule_pause(*, rater: Rater, reason: str, note: str, now: dt.datetime, ev
 
 def count_toward_pause(*, n_submitted: Mapping[int, int], now: dt.datetime) -> None:
     """Count submissions by rater, and pause raters whose scheduled pause takes effect with them."""
+    if not rawsql.fetch_rows(_HAVE_PENDING_PAUSES, {"raters": list(n_submitted)}):
+        return
     waiting = Rater.objects.select_for_update(no_key=True).filter(pk__in=n_submitted, pending_pause__isnull=False)
     for rater in waiting.order_by("pk"):
         pending = rater.pending_pause or {}

@@ -44,11 +44,14 @@ def refresh_quality() -> None:
 
 
 # A trace that failed is due again at its time.
-_HAS_UNSETTLED = """EXISTS (SELECT FROM labeling_assignment WHERE due_at <= %(now)s)
+_UNSETTLED = """EXISTS (SELECT FROM labeling_assignment WHERE due_at <= {due_before})
   OR EXISTS (SELECT FROM labeling_settlement WHERE is_due AND (retry_at IS NULL OR retry_at <= %(now)s))"""
+_HAS_UNSETTLED = _UNSETTLED.format(due_before="%(now)s")
+# The beat leaves a new submission to the task that it requested, which would otherwise find nothing to do.
+_LEFT_TO_REQUEST = f"interval '{wakeups.BUSY_DELAY_SECONDS + 5} seconds'"
+_HAS_OVERDUE = _UNSETTLED.format(due_before=f"%(now)s::timestamptz - {_LEFT_TO_REQUEST}")
 _HAS_STALE = f"EXISTS (SELECT FROM labeling_projectstats WHERE {project_stats.IS_DUE})"
-_HAS_BUDGETS = "EXISTS (SELECT FROM labeling_projectbudget WHERE reached_at IS NULL)"
-register_work_check(settlements.REFRESH_TASK, f"{_HAS_UNSETTLED} OR {_HAS_STALE} OR {_HAS_BUDGETS}")
+register_work_check(settlements.REFRESH_TASK, f"{_HAS_OVERDUE} OR {_HAS_STALE} OR {budgets.HAS_UNREPORTED}")
 
 
 @shared_task(name="labeling.compute_figures")

@@ -28,7 +28,7 @@ BulkRow = tuple[Any, ...]
 Row = TypeVar("Row", bound=NamedTuple)
 
 _HEALTH_CHECK_AGE = 2.0  # seconds
-PLAN_AGE = 300.0  # seconds; planning again takes a connection a few milliseconds
+PLAN_AGE = 900.0  # seconds; planning again takes each connection up to 10 milliseconds
 _ROWS_PER_STATEMENT = 16  # each number of rows is another statement, and a connection keeps 128 of them prepared
 _FIRST_IDS, _IDS_PER_BLOCK = 100, 2000  # fetched at a time; unused ids leave a gap
 _BINARY_HEADER, _BINARY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"

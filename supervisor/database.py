@@ -42,6 +42,11 @@ _OPTIONS = {
     "jit": "off",
     # Fewer checkpoints write less, and wake less often. A crash recovers by reading at most a gigabyte of log.
     "checkpoint_timeout": "15min",
+    # While someone works, these processes would wake five times a second, to do what the commits have done already.
+    "bgwriter_delay": "2s",
+    "bgwriter_lru_maxpages": "1000",  # as many per second as with the default delay
+    "wal_writer_delay": "2s",
+    "autovacuum_naptime": "5min",  # each time starts a process; the worker analyzes tables that grew by half
     "fsync": "on",
     "synchronous_commit": "on",
     "log_checkpoints": "off",

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST, require_safe
 
+import rawsql
 from accounts import rate_limits
 from accounts.sessions import UserRequest
 from annotate import keys, todo, work_page, work_summary
@@ -63,14 +64,21 @@ def _assignment_to_show(request: UserRequest, rater: Rater) -> int | None:
 
 def _find_opened_assignment(rater: int, exclude: Sequence[int] = ()) -> int | None:
     """Return the assignment opened last."""
-    opened = Assignment.objects.opened().filter(rater=rater).exclude(pk__in=exclude)
-    return opened.order_by("-opened_at").values_list("pk", flat=True).first()
+    rows = rawsql.fetch_rows(_LAST_OPENED, {"rater": rater, "excluded": list(exclude)})
+    return rows[0][0] if rows else None
+
+
+_LAST_OPENED = """
+SELECT id FROM labeling_assignment
+WHERE rater_id = %(rater)s AND state = 'opened' AND id <> ALL (%(excluded)s::bigint[])
+ORDER BY opened_at DESC LIMIT 1"""
+_AssignmentId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class NextTraceWish(msgspec.Struct, kw_only=True):
     """The page wants another trace, held, with the answer."""
 
-    shown: list[int] = []  # as in ClaimMessage
+    shown: list[_AssignmentId] = []  # as in ClaimMessage
 
 
 class WriteBatch(msgspec.Struct, kw_only=True):
@@ -83,9 +91,7 @@ class WriteBatch(msgspec.Struct, kw_only=True):
     revision: int | None = None  # the revision the rater worked on
     active_ms: int = 0  # active time since the last edit
     promise: assignments.SubmitPromise | None = None  # what the page showed
-    opens: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = (
-        None  # a held assignment that the page shows by now
-    )
+    opens: _AssignmentId | None = None  # a held assignment that the page shows by now
     next: NextTraceWish | None = None
 
     def ending(self) -> dict[str, Any]:
@@ -97,7 +103,7 @@ _ENDING_FIELDS = ("client", "writes", "reason", "revision", "active_ms", "promis
 
 class ClaimMessage(msgspec.Struct, kw_only=True):
     opened: bool = False
-    shown: list[int] = []  # assignments that the page shows, or whose ending it has yet to send
+    shown: list[_AssignmentId] = []  # assignments that the page shows, or whose ending it has yet to send
 
 
 def _decode_batch(request: UserRequest, own: dict[str, Any]) -> WriteBatch:

@@ -84,8 +84,17 @@ UPDATE labeling_projectbudget b SET spent = b.spent + COALESCE(p.pay_per_hour, 0
 FROM labeling_project p WHERE p.id = b.project_id AND b.project_id = %(project)s"""
 
 
+# Whether `report_budgets` has something to report, by the rules of that function and of `queue.is_budget_reached`.
+HAS_UNREPORTED = f"""EXISTS (SELECT FROM labeling_projectbudget b WHERE b.reached_at IS NULL AND (
+  b.warned_at IS NULL AND b.spent >= {WARNING_SHARE} * b.amount
+  OR b.amount < b.spent + b.trace_cost * (1 + (SELECT COUNT(*) FROM labeling_assignment a
+    WHERE a.project_id = b.project_id AND a.state IN ('held', 'opened')))))"""  # noqa: S608  our own constant
+
+
 def report_budgets(*, now: dt.datetime) -> None:
     """Log once that a budget is at 80 %, and once that it is reached. A changed budget is reported again."""
+    if not rawsql.fetch_rows(f"SELECT {HAS_UNREPORTED}", ())[0][0]:
+        return
     for budget in ProjectBudget.objects.filter(reached_at=None).select_related("project"):
         if queue.is_budget_reached(project_id=budget.pk):
             _report(budget, "reached_at", "project.budget_reached", now)

@@ -6,12 +6,15 @@ its verdict, which may decide a pause.
 """
 
 import datetime as dt
+import itertools
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 from django.db import DatabaseError, transaction
 
+import rawsql
 from labeling import raters
 from labeling.models import Assignment
 from labeling.models.assignment import AssignmentPurpose
@@ -23,48 +26,66 @@ CHUNK = 20
 RETRY_AFTER = dt.timedelta(minutes=10)
 
 
+_COLUMNS = "id AS assignment_id, trace_id, rater_id, purpose, submitted_revision AS revision"
+_FIND_DUE = f"""
+SELECT {_COLUMNS} FROM labeling_assignment WHERE due_at <= %(now)s ORDER BY due_at, id LIMIT %(limit)s"""  # noqa: S608  our own constant
+_LOAD_LOCKED = f"""
+SELECT {_COLUMNS} FROM labeling_assignment
+WHERE id = ANY (%(assignments)s::bigint[]) AND trace_id = ANY (%(traces)s::bigint[]) AND due_at IS NOT NULL
+ORDER BY id"""  # noqa: S608  our own constant
+_MARK_PROCESSED = "UPDATE labeling_assignment SET due_at = NULL WHERE id = ANY (%(assignments)s::bigint[])"
+
+
+class _NewSubmission(NamedTuple):
+    assignment_id: int
+    trace_id: int
+    rater_id: int
+    purpose: str
+    revision: int
+
+
 def process_new_submissions(*, now: dt.datetime, limit: int = 1000) -> int:
     """Count and score the submissions that are due. Return how many."""
-    due = Assignment.objects.filter(due_at__lte=now).order_by("due_at", "pk").values_list("pk", flat=True)
-    return sum(_process_or_retry(chunk, now) for chunk in _split(list(due[:limit])))
+    due = _fetch(_FIND_DUE, {"now": now, "limit": limit})
+    return sum(_process_or_retry(due[start : start + CHUNK], now) for start in range(0, len(due), CHUNK))
 
 
-def _split(ids: Sequence[int]) -> list[Sequence[int]]:
-    return [ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK)]
+def _fetch(sql: str, parameters: rawsql.Parameters) -> list[_NewSubmission]:
+    return list(itertools.starmap(_NewSubmission, rawsql.fetch_rows(sql, parameters)))
 
 
-def _process_or_retry(ids: Sequence[int], now: dt.datetime) -> int:
+def _process_or_retry(due: Sequence[_NewSubmission], now: dt.datetime) -> int:
     """Process submissions together or, if that fails, one by one, so that one of them does not block the others."""
     try:
-        return _process(ids, now)
+        return _process(due, now)
     except DatabaseError:
         raise  # not caused by a submission; the next round retries
     except Exception:
-        if len(ids) > 1:
-            return sum(_process_or_retry([each], now) for each in ids)
-        logger.exception("submission.not_counted", assignment=ids[0])
-        Assignment.objects.filter(pk=ids[0], due_at__isnull=False).update(due_at=now + RETRY_AFTER)
+        if len(due) > 1:
+            return sum(_process_or_retry([each], now) for each in due)
+        failed = due[0].assignment_id
+        logger.exception("submission.not_counted", assignment=failed)
+        Assignment.objects.filter(pk=failed, due_at__isnull=False).update(due_at=now + RETRY_AFTER)
         return 0
 
 
-def _process(ids: Sequence[int], now: dt.datetime) -> int:
+def _process(due: Sequence[_NewSubmission], now: dt.datetime) -> int:
     """Leave out traces that are being submitted right now: their submissions stay due."""
     with transaction.atomic():
-        traces = Assignment.objects.filter(pk__in=ids).values_list("trace_id", flat=True)
-        locked = settlements.lock_traces(trace_ids=sorted(set(traces)), skips=True)
-        rows = list(Assignment.objects.filter(pk__in=ids, trace_id__in=locked, due_at__isnull=False).order_by("pk"))
+        locked = settlements.lock_traces(trace_ids=sorted({each.trace_id for each in due}), skips=True)
+        rows = _fetch(_LOAD_LOCKED, {"assignments": [each.assignment_id for each in due], "traces": locked})
         for trace_id in sorted({row.trace_id for row in rows if row.purpose == AssignmentPurpose.WORK}):
             tallies.tally_trace(trace_id=trace_id, now=now)
-        n_submitted = Counter(row.rater_id for row in rows if row.submitted_revision == 1)
+        n_submitted = Counter(row.rater_id for row in rows if row.revision == 1)
         raters.count_toward_pause(n_submitted=n_submitted, now=now)
         for row in rows:
             _score(row, now)
-        Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(due_at=None)
+        rawsql.fetch_rows(_MARK_PROCESSED, {"assignments": [row.assignment_id for row in rows]})
     return len(rows)
 
 
-def _score(assignment: Assignment, now: dt.datetime) -> None:
-    if assignment.purpose == AssignmentPurpose.GOLD:
-        answer = gold_monitor.record_gold_answer(assignment_id=assignment.pk, now=now)
+def _score(submission: _NewSubmission, now: dt.datetime) -> None:
+    if submission.purpose == AssignmentPurpose.GOLD:
+        answer = gold_monitor.record_gold_answer(assignment_id=submission.assignment_id, now=now)
         if answer is not None:
             gold_monitor.pause_if_below_threshold(answer=answer, now=now)

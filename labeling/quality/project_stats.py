@@ -133,11 +133,15 @@ def mark_existing_stats_stale(*, project_id: int, now: dt.datetime, is_awaited: 
     """Mark statistics as stale, if the project has any. Return whether it has.
 
     Locks the row even if they are stale already: a computation must not begin before the change is committed."""
-    changed = {"is_stale": True, "is_awaited": True} if is_awaited else {"is_stale": True}
-    if not ProjectStats.objects.filter(pk=project_id).update(**changed):
+    if not rawsql.fetch_rows(_MARK_STALE, {"project": project_id, "awaited": is_awaited}):
         return False
     wakeups.request_task(settlements.REFRESH_TASK, is_awaited=is_awaited)
     return True
+
+
+_MARK_STALE = """
+UPDATE labeling_projectstats SET is_stale = true, is_awaited = is_awaited OR %(awaited)s::boolean
+WHERE project_id = %(project)s RETURNING project_id"""
 
 
 def find_stale_projects(*, now: dt.datetime) -> list[int]:

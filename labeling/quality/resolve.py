@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import orjson
 import structlog
 from django.db import DatabaseError, transaction
-from django.db.models import Exists, OuterRef, Q
 
+import rawsql
 from events import audit_log
 from labeling import queue
-from labeling.models import AddedSlot, Assignment, FirstErrorReport, Project, RaterModelFit, Settlement
-from labeling.models.assignment import AssignmentPurpose
+from labeling.models import Project, RaterModelFit, Settlement
 from labeling.models.consensus import ConsensusSource, FitBasis, SettlementState
 from labeling.models.project import Protocol
 from labeling.quality import consensus, project_stats, rater_model, redundancy, settlements, submitted_reports
@@ -39,7 +39,6 @@ CHUNK = 20
 SENT_BACK = "sent_back"  # the reason after a person requested a label; the last round is the number of that submission
 REOPENED = "reopened"  # the reason after a person reopened the trace; only a person ends this state
 SET_ASIDE = "set_aside"  # the reason while labels are missing because they were set aside
-_RESOLVED_COLUMNS = [field.name for field in Settlement._meta.concrete_fields if field.name not in ("trace", "project")]
 _RETRY_AFTER, _MAX_RETRY_AFTER = dt.timedelta(seconds=3), dt.timedelta(hours=1)
 _MAX_FAILURES = 20
 
@@ -127,12 +126,10 @@ def _schedule_retry(trace_id: int, now: dt.datetime) -> None:
 
 def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, list[int]]]:
     """Return due traces as (project, some of its traces). Projects take turns; traces that failed earlier come last."""
-    rows = Settlement.objects.filter(Q(retry_at=None) | Q(retry_at__lte=now), is_due=True)
-    rows = rows.order_by("n_failures", "trace_id")
-    projects = Project.objects.filter(Exists(rows.filter(project=OuterRef("pk")))).order_by("pk")
-    project_ids = list(projects.values_list("pk", flat=True))
+    project_ids = [pk for (pk,) in rawsql.fetch_rows(_FIND_DUE_PROJECTS, {"now": now})]
     share = max(limit // max(len(project_ids), 1), CHUNK)
-    traces = {pk: list(rows.filter(project=pk).values_list("trace_id", flat=True)[:share]) for pk in project_ids}
+    found = {pk: rawsql.fetch_rows(_FIND_DUE, {"now": now, "project": pk, "limit": share}) for pk in project_ids}
+    traces = {pk: [trace_id for (trace_id,) in rows] for pk, rows in found.items()}
     return [
         (pk, traces[pk][start : start + CHUNK])
         for start in range(0, share, CHUNK)
@@ -141,11 +138,20 @@ def find_due_traces(*, now: dt.datetime, limit: int = 1000) -> list[tuple[int, l
     ]
 
 
+_IS_DUE = "is_due AND (retry_at IS NULL OR retry_at <= %(now)s)"
+_FIND_DUE_PROJECTS = f"""
+SELECT p.id FROM labeling_project p
+WHERE EXISTS (SELECT FROM labeling_settlement WHERE project_id = p.id AND {_IS_DUE}) ORDER BY p.id"""  # noqa: S608  our own constant
+_FIND_DUE = f"""
+SELECT trace_id FROM labeling_settlement WHERE project_id = %(project)s AND {_IS_DUE}
+ORDER BY n_failures, trace_id LIMIT %(limit)s"""  # noqa: S608  our own constant
+
+
 def resolve_traces(*, project_id: int, trace_ids: Sequence[int], now: dt.datetime) -> int:
     """Resolve those of these traces that are due and not being submitted right now. Return how many."""
     with transaction.atomic():
         locked = settlements.lock_traces(trace_ids=trace_ids, skips=True)
-        rows = list(Settlement.objects.filter(trace_id__in=locked, is_due=True).order_by("trace_id"))
+        rows = settlements.load_due_settlements(trace_ids=locked)
         if not rows:
             return 0
         with settlements.track_totals(project_id=project_id, trace_ids=[row.trace_id for row in rows]):
@@ -159,10 +165,7 @@ def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime)
     reviews = list(_build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])))
     settled = [(review, weighed) for review in reviews if (weighed := _resolve_trace(review, now)) is not None]
     _save_consensus(project, settled, now)
-    # Updates existing rows, much faster than `bulk_update`.
-    Settlement.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["trace"], update_fields=_RESOLVED_COLUMNS
-    )
+    settlements.save_resolved(rows)
     returned = {review.row.trace_id: review.n_returned for review in reviews if review.n_returned}
     if returned:
         queue.return_set_aside_slots(numbers=returned, now=now)
@@ -205,11 +208,15 @@ def _build_reviews(
 
 def _load_set_aside(trace_ids: Sequence[int]) -> dict[int, list[bool]]:
     """Return for each work submission that was set aside whether it still holds its slot, by trace."""
-    rows = Assignment.objects.submitted().filter(trace_id__in=trace_ids, set_aside__isnull=False)
     holds: dict[int, list[bool]] = defaultdict(list)
-    for trace_id, holds_slot in rows.filter(purpose=AssignmentPurpose.WORK).values_list("trace_id", "holds_slot"):
+    for trace_id, holds_slot in rawsql.fetch_rows(_LOAD_SET_ASIDE, {"traces": list(trace_ids)}):
         holds[trace_id].append(holds_slot)
     return holds
+
+
+_LOAD_SET_ASIDE = """
+SELECT trace_id, holds_slot FROM labeling_assignment
+WHERE trace_id = ANY (%(traces)s::bigint[]) AND state = 'submitted' AND purpose = 'work' AND set_aside_id IS NOT NULL"""
 
 
 class SettlingPreview(NamedTuple):
@@ -290,33 +297,41 @@ def _compute_assisted_consensus(
 
 def _save_reports(project: Project, by_trace: Mapping[int, list[RevisionReport]]) -> None:
     rows = [
-        FirstErrorReport(
-            assignment_id=report.assignment_id,
-            trace_id=report.trace_id,
-            project=project,
-            rater_id=report.rater_id,
-            revision=report.revision,
-            first_error=report.position,
-            n_passed=report.n_passed,
-            is_censored=report.is_censored,
-            has_bad_problem=report.has_bad_problem,
-        )
+        {
+            "assignment_id": report.assignment_id,
+            "trace_id": report.trace_id,
+            "project_id": project.pk,
+            "rater_id": report.rater_id,
+            "revision": report.revision,
+            "first_error": report.position,
+            "n_passed": report.n_passed,
+            "is_censored": report.is_censored,
+            "has_bad_problem": report.has_bad_problem,
+        }
         for reports in by_trace.values()
         for report in reports
         if not report.is_stored
     ]
-    changing = ["revision", "first_error", "n_passed", "is_censored", "has_bad_problem"]
-    FirstErrorReport.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["assignment"], update_fields=changing, batch_size=200
-    )
+    if rows:
+        rawsql.fetch_rows(_SAVE_REPORTS, {"rows": orjson.dumps(rows).decode()})
+
+
+_SAVE_REPORTS = """
+INSERT INTO labeling_firsterrorreport
+SELECT * FROM json_populate_recordset(NULL::labeling_firsterrorreport, %(rows)s::json)
+ON CONFLICT (assignment_id) DO UPDATE SET revision = excluded.revision, first_error = excluded.first_error,
+  n_passed = excluded.n_passed, is_censored = excluded.is_censored, has_bad_problem = excluded.has_bad_problem"""
 
 
 def _load_added_rounds(trace_ids: Sequence[int]) -> dict[int, set[int]]:
     """Return the rounds in which one more submission was requested."""
     rounds: dict[int, set[int]] = defaultdict(set)
-    for trace_id, number in AddedSlot.objects.filter(trace_id__in=trace_ids).values_list("trace_id", "round"):
+    for trace_id, number in rawsql.fetch_rows(_LOAD_ADDED_ROUNDS, {"traces": list(trace_ids)}):
         rounds[trace_id].add(number)
     return rounds
+
+
+_LOAD_ADDED_ROUNDS = "SELECT trace_id, round FROM labeling_addedslot WHERE trace_id = ANY (%(traces)s::bigint[])"
 
 
 def _resolve_trace(review: _TraceReview, now: dt.datetime) -> WeighedVotes | None:

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+from django.db import DEFAULT_DB_ALIAS
 from django.utils.translation import gettext_lazy as _
 
 import rawsql
 from jobs import wakeups
-from labeling.models import ReportCount, Settlement, SettlementDay, Trace
+from labeling.models import ReportCount, Settlement, SettlementDay
 from labeling.models.consensus import SettlementState
 
 RESOLVED_STATES = (SettlementState.SETTLED, SettlementState.DECIDED)
@@ -53,10 +55,36 @@ RESOLUTION_REASONS = {
 }
 
 
+_LOCK = "SELECT id FROM labeling_trace WHERE id = ANY (%(traces)s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+
+
 def lock_traces(*, trace_ids: Sequence[int], skips: bool = False) -> list[int]:
-    """Lock these traces until the end of the transaction, in the order that submits use. Return the locked ones."""
-    traces = Trace.objects.filter(pk__in=trace_ids).order_by("pk").select_for_update(no_key=True, skip_locked=skips)
-    return list(traces.values_list("pk", flat=True))
+    """Lock these traces until the end of the transaction, in the order that submits use. Return the locked ones.
+    `skips` leaves out those that are locked by others."""
+    sql = f"{_LOCK} SKIP LOCKED" if skips else _LOCK
+    return [pk for (pk,) in rawsql.fetch_rows(sql, {"traces": list(trace_ids)})]
+
+
+_FIELDS = [field.attname for field in Settlement._meta.concrete_fields]
+_CHANGING = [name for name in _FIELDS if name not in ("trace_id", "project_id")]
+_LOAD_DUE = f"""
+SELECT {", ".join(_FIELDS)} FROM labeling_settlement
+WHERE trace_id = ANY (%(traces)s::bigint[]) AND is_due ORDER BY trace_id"""  # noqa: S608  names of columns
+_SAVE = f"""
+UPDATE labeling_settlement s SET {", ".join(f"{name} = r.{name}" for name in _CHANGING)}
+FROM json_populate_recordset(NULL::labeling_settlement, %(rows)s::json) r WHERE s.trace_id = r.trace_id"""  # noqa: S608  names of columns
+
+
+def load_due_settlements(*, trace_ids: Sequence[int]) -> list[Settlement]:
+    """Return the settlements that are due among those of these traces, which the caller has locked."""
+    rows = rawsql.fetch_rows(_LOAD_DUE, {"traces": list(trace_ids)})
+    return [Settlement.from_db(DEFAULT_DB_ALIAS, _FIELDS, row) for row in rows]
+
+
+def save_resolved(rows: Sequence[Settlement]) -> None:
+    """Save settlements whose traces the caller has locked, all in one statement."""
+    values = [{name: getattr(row, name) for name in _FIELDS} for row in rows]
+    rawsql.fetch_rows(_SAVE, {"rows": orjson.dumps(values).decode()})
 
 
 # A new settlement is due and empty.

@@ -17,16 +17,13 @@ from labeling.models.rater import RaterKind
 
 # Finished before the end of the trace: no error among the rated steps, and nothing known about the rest.
 CENSORING_REASONS = (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM)
-_STORED = (
-    "pk",
-    "report__revision",
-    "trace_id",
-    "rater_id",
-    "report__first_error",
-    "report__n_passed",
-    "report__is_censored",
-    "report__has_bad_problem",
-)
+_SUBMITTED = """
+SELECT a.submitted_revision, a.population, a.id, r.revision, a.trace_id, a.rater_id, r.first_error, r.n_passed,
+  r.is_censored, r.has_bad_problem
+FROM labeling_assignment a LEFT JOIN labeling_firsterrorreport r ON r.assignment_id = a.id
+WHERE a.trace_id = ANY (%(traces)s::bigint[])
+  AND a.purpose = 'work' AND a.state = 'submitted' AND a.set_aside_id IS NULL
+ORDER BY a.submitted_at, a.id"""
 _REPORTS = rawsql.load_sql(__file__, "first_errors.sql")
 
 
@@ -59,8 +56,7 @@ def load_submitted_reports(trace_ids: Sequence[int]) -> dict[int, list[RevisionR
 
     A revision never changes, so a stored report is not derived from its ratings again.
     """
-    work = Assignment.objects.counted().filter(trace_id__in=trace_ids, purpose=AssignmentPurpose.WORK)
-    rows = list(work.order_by("submitted_at", "pk").values_list("submitted_revision", "population", *_STORED))
+    rows = rawsql.fetch_rows(_SUBMITTED, {"traces": list(trace_ids)})
     missing = [(pk, revision) for revision, _, pk, stored, *_ in rows if stored != revision]
     derived = {report.assignment_id: report for report in load_revision_reports(missing)}
     by_trace: dict[int, list[RevisionReport]] = {trace_id: [] for trace_id in trace_ids}

@@ -369,8 +369,13 @@ def add_slot(*, trace_id: int, round: int, now: dt.datetime, limit: int | None =
 
 def count_initial_slots(*, trace_ids: Sequence[int]) -> dict[int, int]:
     """Return how many labels were scheduled for each trace from the start, without traces outside of work lanes."""
-    entries = QueueEntry.objects.filter(trace_id__in=trace_ids, lane__arm__in=WORK_SOURCES).values("trace_id")
-    return dict(entries.annotate(n=Sum("slots")).values_list("trace_id", "n"))
+    parameters = {"traces": list(trace_ids), "sources": [str(source) for source in WORK_SOURCES]}
+    return {trace_id: int(n) for trace_id, n in rawsql.fetch_rows(_COUNT_INITIAL_SLOTS, parameters)}
+
+
+_COUNT_INITIAL_SLOTS = """
+SELECT e.trace_id, SUM(e.slots) FROM labeling_queueentry e JOIN labeling_lane l ON l.id = e.lane_id
+WHERE e.trace_id = ANY (%(traces)s::bigint[]) AND l.arm = ANY (%(sources)s::text[]) GROUP BY 1"""
 
 
 def resize_slots(

@@ -86,6 +86,12 @@ def test_refused_wish_does_not_refuse_the_message(me: AtWork) -> None:
     assert (status, answer["version"], answer["next"], answer["opened"]) == (200, 2, None, None)
 
 
+def test_wish_names_only_possible_ids(me: AtWork) -> None:
+    first = me.claim()["assignment"]
+    status, answer = me.post(f"{first}/record", {**batch(rating(1, 0, 1)), "next": {"shown": [2**63]}})
+    assert (status, answer["code"]) == (422, "invalid")
+
+
 @pytest.mark.parametrize("change", ["paused_at", "guideline"])
 def test_trace_is_not_opened_for_a_rater_who_may_not(change: str, me: AtWork) -> None:
     held = queue.claim_trace(rater_id=me.rater.pk, now=timezone.now()).assignment_id

@@ -53,6 +53,12 @@ def let_a_lease_end() -> None:
     Assignment.objects.filter(pk=assignment.pk).update(lease_ends_at=ended_at)
 
 
+def make_submission_due(*, seconds_ago: int = 21) -> None:
+    project, due_at = factories.make_project(), timezone.now() - dt.timedelta(seconds=seconds_ago)
+    assignment = factories.make_assignment(factories.make_rater(project), factories.make_trace(project))
+    Assignment.objects.filter(pk=assignment.pk).update(due_at=due_at)
+
+
 def make_trace_due() -> None:
     project = factories.make_project()
     trace = factories.make_trace(project)
@@ -64,7 +70,7 @@ def make_stats_stale() -> None:
 
 
 def set_budget() -> None:
-    ProjectBudget.objects.create(project=factories.make_project(), amount=1)
+    ProjectBudget.objects.create(project=factories.make_project(), amount=1, spent="0.8")
 
 
 def log_event_with_notices() -> None:
@@ -85,6 +91,20 @@ def test_idle_platform_sends_only_rare_tasks() -> None:
     assert scheduled[scheduler.LOOK] == scheduler.LOOK_SECONDS
 
 
+def test_beat_leaves_a_new_submission_to_the_task_that_it_requested() -> None:
+    make_submission_due(seconds_ago=15)
+    assert "labeling.refresh" not in scheduler.list_tasks_with_work()
+
+
+def test_budget_is_no_work_until_there_is_something_to_report() -> None:
+    budget = ProjectBudget.objects.create(project=factories.make_project(), amount=10, spent="7.9", trace_cost=1)
+    assert "labeling.refresh" not in scheduler.list_tasks_with_work()
+    rater = factories.make_rater(budget.project)
+    for _ in range(2):
+        factories.make_assignment(rater, factories.make_trace(budget.project))
+    assert "labeling.refresh" in scheduler.list_tasks_with_work()
+
+
 def pause_judge() -> None:
     run = judged_project.start_run(judged_project.make_judge(judged_project.make_project(1)))
     JudgeRun.objects.filter(pk=run.pk).update(state="paused", pause="rate_limit", resumes_at=factories.NOW)
@@ -95,6 +115,7 @@ def pause_judge() -> None:
     [
         (queue_job, "jobs.sweep"),
         (let_a_lease_end, "labeling.lapse_due"),
+        (make_submission_due, "labeling.refresh"),
         (make_trace_due, "labeling.refresh"),
         (make_stats_stale, "labeling.refresh"),
         (set_budget, "labeling.refresh"),
@@ -136,3 +157,14 @@ def test_the_beat_asks_before_it_sends(sent: list[str], tmp_path: Path) -> None:
     queue_job()
     beat.apply_entry(entry)
     assert sent == ["jobs.sweep"]
+
+
+def test_the_beat_sleeps_until_an_entry_is_due(tmp_path: Path) -> None:
+    beat = scheduler.QuietScheduler(current_app, schedule_filename=str(tmp_path / "beat"))
+    began_at = current_app.now() - dt.timedelta(seconds=3500)
+    entry = ScheduleEntry(name="x", task=scheduler.LOOK, schedule=3600.0, last_run_at=began_at, app=current_app)
+    beat.schedule.clear()
+    beat.schedule["x"] = entry
+    seconds = beat.tick()
+    assert seconds >= entry.is_due().next > 0
+    beat.close()
