@@ -340,7 +340,7 @@ def test_all_answers_of_gold_inform_the_model_and_few_groups_of_each_trace_check
     assert labeled.is_enough
     assert labeled.answers == answers
     work = [RevisionReport(n, 1, trace, n, 1, 0) for trace in (8, 9) for n in range(3)]
-    shapes = {trace: SHAPE for trace in (7, 8, 9)}
+    shapes = dict.fromkeys((7, 8, 9), SHAPE)
     fit = rater_model.build_fit(
         project, [*work, *answers], gold={7: labeled}, shapes=shapes, basis=FitBasis.BLIND, now=NOW
     )
