@@ -82,7 +82,8 @@ def test_model_that_settles_traces_decides_where_it_finds_a_place_likely(
 ) -> None:
     """Without the bad annotator, the others find the first error at two steps. The earlier one has probability 0.73 or
     0.84."""
-    decisive = make_traces(people)[2]
+    decisive, bad = make_traces(people)[2], people[0].labeler
+    assert bad is not None
     RaterModelFit.objects.create(
         project=people[0].project,
         number=1,
@@ -97,7 +98,7 @@ def test_model_that_settles_traces_decides_where_it_finds_a_place_likely(
         checked_expected=38.0,
         checked_deviation=1.0,
     )
-    draft = infer(people[0].project, RaterChoice(without=[people[0].labeler]))[decisive.pk]
+    draft = infer(people[0].project, RaterChoice(without=[bad]))[decisive.pk]
     assert (draft.first_error if draft else None) == expected
 
 
