@@ -12,29 +12,23 @@ once it is calibrated on gold.
 import argparse
 import datetime as dt
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import django
 import numpy as np
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ.setdefault("SECRET_KEY", "only for the benchmark")
-os.environ.setdefault("STEPMARK_LOG_LEVEL", "ERROR")
-django.setup()
-
-from bench import protection  # noqa: E402  needs the setup above
-from bench.protection import SimulatedProject, SimulatedRater  # noqa: E402  as above
-from labeling.models import Project, RaterModelFit  # noqa: E402  as above
-from labeling.models.consensus import FitBasis  # noqa: E402  as above
-from labeling.quality import rater_model, redundancy  # noqa: E402  as above
-from labeling.quality.rater_model import Posterior, TraceShape  # noqa: E402  as above
-from labeling.quality.redundancy import ResolutionCourse, WeighedVotes  # noqa: E402  as above
-from labeling.quality.submitted_reports import RevisionReport  # noqa: E402  as above
-from stats import rater_protection  # noqa: E402  as above
+import bench.configured_django  # noqa: F401  before modules that read settings
+from bench import protection
+from bench.protection import SimulatedProject, SimulatedRater
+from labeling.models import Project, RaterModelFit
+from labeling.models.consensus import FitBasis
+from labeling.quality import rater_model, redundancy
+from labeling.quality.rater_model import Posterior, TraceShape
+from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
+from labeling.quality.submitted_reports import RevisionReport
+from stats import rater_protection
 
 TRACES, GOLD, OVERLAP, LIMIT, RATERS, BAD = 398, 90, 2, 5, 8, 2
 EVERY, SOON, NIGHTS = 5, 60, 2  # EVERY and SOON in rounds: bad raters are paused soon
@@ -215,7 +209,7 @@ def measure(campaign: SettledProject) -> CampaignResult:
     return CampaignResult(
         n_labels=len(work),
         n_settled=len(campaign.settled),
-        n_wrong=sum(end != truth[trace] for trace, end in campaign.settled.items()),
+        n_wrong=sum(bool(end != truth[trace]) for trace, end in campaign.settled.items()),
         n_right_by_consensus=sum(
             found[trace].leading == campaign.find_first_error(trace, int(truth[trace])) for trace in campaign.settled
         ),
