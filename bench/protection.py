@@ -99,6 +99,7 @@ class SimulatedProject:
     seen: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     open: list[int] = field(default_factory=list)
     clock: np.random.Generator = field(default_factory=np.random.default_rng)
+    answer_seed: int | None = None  # if given, a result depends only on it, the rater and the trace
 
     @classmethod
     def create(
@@ -117,8 +118,9 @@ class SimulatedProject:
 
     def record(self, number: int, rater: SimulatedRater, trace: int) -> int:
         """Let a rater label a trace. Return the result."""
-        length = int(self.lengths[trace])
-        end = rater.report(int(self.truth[trace]), length, int(self.domains[trace]), self.random)
+        length, seed = int(self.lengths[trace]), self.answer_seed
+        answers = self.random if seed is None else np.random.default_rng([seed, number, trace])
+        end = rater.report(int(self.truth[trace]), length, int(self.domains[trace]), answers)
         words = np.maximum(self.clock.lognormal(3.4, 0.55, length), 3).astype(np.int64)
         n_rated = min(end + 1, length)
         seconds = rater.spend(words, n_rated, self.clock)

@@ -218,6 +218,7 @@ def show_annotator(request: HttpRequest, actor: Membership, rater: int) -> HttpR
     days = recent_activity.draw_activity_chart(person.activity) if person.activity else None
     submitted = Assignment.objects.submitted().filter(rater=rater).select_related("trace__problem", "trace__settlement")
     rows = paging.paginate(submitted, request.GET, size=PAGE_SIZE, is_scattered=True)
+    set_asides = list_set_asides(person.rater)
     return render.project_page(
         request,
         actor,
@@ -228,7 +229,8 @@ def show_annotator(request: HttpRequest, actor: Membership, rater: int) -> HttpR
         days=days,
         rows=rows,
         submissions=_load_submitted_traces(actor, rows.rows),
-        set_asides=list_set_asides(person.rater),
+        set_asides=set_asides,
+        has_labels_aside=any(each.n_labels for each in set_asides),
     )
 
 

@@ -200,7 +200,7 @@ class FitBasis(models.TextChoices):
     ASSISTED = "assisted", _("also machines, and people who saw scores")
 
 
-MIN_CHECKED_GOLD = 30  # gold traces
+MIN_CHECKED_GOLD = 30  # groups of answers to gold
 MIN_COMPARED_GOLD = 30  # for the comparison: gold traces that votes settle
 _MAX_OVERCONFIDENCE = 1.64  # standard deviations, which a calibrated model exceeds in 5 % of cases
 
@@ -224,8 +224,8 @@ class RaterModelFit(models.Model):
     hazards = models.JSONField()  # by domain and position: {"domains": {name: […]}, "all": […]}
 
     n_gold = models.PositiveIntegerField()  # hidden gold traces that enough raters labeled
-    # Hidden gold traces with any label: their number; on how many the most likely place was right; and how many right
-    # ones the probabilities promised, with the standard deviation of that number.
+    # Groups of answers to hidden gold, each of as many as a work trace gets: their number; on how many the most likely
+    # place was right; and how many right ones the probabilities promised, with the standard deviation of that number.
     n_checked = models.PositiveIntegerField(default=0)
     checked_right = models.PositiveIntegerField(default=0)
     checked_expected = models.FloatField(default=0.0)

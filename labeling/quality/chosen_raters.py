@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.models import Consensus, FirstErrorReport, Project, Rater, RaterModelFit
 from labeling.models.consensus import ConsensusSource
-from labeling.quality import consensus, rater_model, settlements, submitted_reports
+from labeling.quality import consensus, rater_model, redundancy, settlements, submitted_reports
 from labeling.quality.consensus import RevisionDraft
 from labeling.quality.rater_model import Posterior
 from stats import label_votes
@@ -116,7 +116,8 @@ def _find_first_error(
             is_accepted = posterior.probability_at(posterior.leading) >= fit.threshold
             return (posterior.leading,) if is_accepted else None
         if fit.settles_traces and len(votes) > 1:
-            return (max(set(votes), key=lambda vote: (posterior.probability_at(vote), vote == leading.place)),)
+            place = max(set(votes), key=lambda vote: (posterior.probability_at(vote), vote == leading.place))
+            return (place,) if posterior.probability_at(place) >= redundancy.LIKELY else None
     return None if leading.is_tied else (leading.place,)
 
 

@@ -2,13 +2,13 @@
 writes fits.
 
 First-error Dawid-Skene over the latest submissions estimates each rater's error rates, with the known answers of hidden
-gold. Each gold trace is evaluated by a fit that does not know its answer, and under the project's own rule: only the
-labels that would have been requested for a work trace count. So results on gold carry over to the work. On gold, one
-temperature corrects overconfidence, and the acceptance threshold is the lowest whose 90 % Clopper-Pearson lower bound
-keeps the promised accuracy.
+gold. Each gold trace is evaluated by a fit that does not know its answer, and under the project's own rule: its answers
+are divided into groups of as many as would have been requested for a work trace. So results on gold carry over to the
+work. On the first groups, one temperature corrects overconfidence, and the acceptance threshold is the lowest whose
+90 % Clopper-Pearson lower bound keeps the promised accuracy.
 
-Votes settle traces until the model is right on hidden gold as often as its probabilities promise; every gold trace with
-a label counts here. Then the model settles them: see `redundancy.settle_by_model`.
+Votes settle traces until the model is right on hidden gold as often as its probabilities promise; up to MAX_GROUPS
+groups of a gold trace count here. Then the model settles them: see `redundancy.settle_by_model`.
 
 There are two fits. The blind fit uses only people who saw no scores. The assisted fit adds machines and people who saw
 scores; its posterior is exported, but nothing is settled by it.
@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -53,7 +53,7 @@ from stats import calibration, first_error_dawid_skene, first_error_reports
 from stats.arrays import Bools, Floats
 from stats.calibration import Temperature
 from stats.first_error_dawid_skene import FirstErrorFit
-from stats.first_error_reports import ReportArrays
+from stats.first_error_reports import FirstErrorPlaces, ReportArrays
 
 KIND = "labeling.fit"
 MAX_SUBMISSIONS = 20_000  # enough for stable rates
@@ -62,6 +62,7 @@ MIN_RATERS, MIN_TRACES = 3, 50  # counts traces with two or more submissions
 PROMISED_ACCURACY = 0.9
 MIN_SUBMISSIONS, MIN_GROWTH = 2 * MIN_TRACES, 1.25  # for a fit during the day
 _FOLDS = 3  # of gold, for its evaluation
+MAX_GROUPS = 3  # of answers of one gold trace
 _MARK_CHUNK = 1000
 _REPORT_COLUMNS = ("assignment_id", "revision", "trace_id", "rater_id", "first_error", "n_passed", "is_censored")
 PROBABILITY_DIGITS = 6  # stored digits
@@ -152,69 +153,120 @@ def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.
     assisted = []
     if basis == FitBasis.ASSISTED:
         assisted = submitted_reports.load_assisted_reports(project_id=project_id, limit=MAX_SUBMISSIONS)
-    gold, answers = _load_gold(project)
+    gold = _load_gold(project)
     work = [report for report in _load_latest_reports(project_id) if report.trace_id not in gold]
-    reports = [*work, *answers, *assisted]
+    reports = [*work, *(answer for labeled in gold.values() for answer in labeled.answers), *assisted]
     if not _is_enough(reports) or (basis == FitBasis.ASSISTED and not assisted):
         return None
-    return _save_fit(_build_fit(project, reports, gold, basis, now))
+    shapes = load_trace_shapes({report.trace_id for report in reports})
+    return _save_fit(build_fit(project, reports, gold=gold, shapes=shapes, basis=basis, now=now))
 
 
-def _build_fit(
+class LabeledGold(NamedTuple):
+    """A gold trace: its accepted first errors, and its answers in groups of as many as a work trace gets."""
+
+    accepted: list[int | None]
+    groups: list[list[RevisionReport]]
+    is_enough: bool  # whether the first group is complete
+
+    @property
+    def answers(self) -> list[RevisionReport]:
+        return [answer for group in self.groups for answer in group]
+
+
+def build_fit(
     project: Project,
-    reports: list[RevisionReport],
-    gold: Mapping[int, "_LabeledGold"],
+    reports: Sequence[RevisionReport],
+    *,
+    gold: Mapping[int, LabeledGold],
+    shapes: Mapping[int, "TraceShape"],
     basis: FitBasis,
     now: dt.datetime,
 ) -> RaterModelFit:
-    shapes = load_trace_shapes({report.trace_id for report in reports})
+    """Fit the raters to these reports, which include the answers of gold, and evaluate the fit on gold. Pure."""
     arrays, traces, raters = build_report_arrays(shapes, reports)
-    known = [{shapes[t].place_of(error) for error in gold[t].accepted} if t in gold else set() for t in traces]
-    fit = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, known))
-    unseen = _hide_own_gold(arrays, fit, known)
+    accepted = {trace: gold[trace].accepted for trace in traces if trace in gold}
+    known = {trace: {shapes[trace].place_of(each) for each in accepted[trace]} for trace in accepted}
     domains = sorted({shapes[trace].domain for trace in traces})
-    all_hazards = first_error_dawid_skene.fit_hazards(
-        posterior=fit.posterior, places=fit.places, domains=np.zeros_like(arrays.domains)
-    )
-    accepted = {trace: each.accepted for trace, each in gold.items() if each.is_enough}
-    voted = _settle_by_votes(project, reports, accepted)
-    accepted_places = [places if t in accepted else set() for t, places in zip(traces, known, strict=True)]
-    temperature = _fit_temperature(unseen, accepted_places)
+    fit = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, traces, known))
+    trials = _run_trials(project, arrays, (traces, raters, domains), gold=gold, known=known, shapes=shapes)
     return RaterModelFit(
         project=project,
         basis=basis,
         made_at=now,
         n_traces=len(traces),
         n_readings=len(reports),
-        rates={"others": fit.common.tolist(), **dict(zip(map(str, raters), fit.rates.tolist(), strict=True))},
-        hazards={"domains": dict(zip(domains, fit.hazards.tolist(), strict=True)), "all": all_hazards[0].tolist()},
-        **_evaluate_on_gold(unseen, accepted_places, temperature),
-        **_check_calibration(unseen, known, temperature),
-        **_compare_with_votes(
-            unseen, accepted_places, {traces.index(t): shapes[t].place_of(e) for t, e in voted.items()}
-        ),
+        **_describe_rates(fit, raters, domains, arrays),
+        **_evaluate_on_gold(trials),
+        **_compare_with_votes(trials),
     )
 
 
-def _find_possible(arrays: ReportArrays, known: Sequence[set[int]]) -> Bools:
+def _describe_rates(
+    fit: FirstErrorFit, raters: Sequence[int], domains: Sequence[str], arrays: ReportArrays
+) -> dict[str, dict[str, Any]]:
+    """Return the rates and hazards of a fit as they are stored."""
+    all_hazards = first_error_dawid_skene.fit_hazards(
+        posterior=fit.posterior, places=fit.places, domains=np.zeros_like(arrays.domains)
+    )
+    return {
+        "rates": {"others": fit.common.tolist(), **dict(zip(map(str, raters), fit.rates.tolist(), strict=True))},
+        "hazards": {"domains": dict(zip(domains, fit.hazards.tolist(), strict=True)), "all": all_hazards[0].tolist()},
+    }
+
+
+def _find_possible(arrays: ReportArrays, traces: Sequence[int], known: Mapping[int, set[int]]) -> Bools:
     """Return which places can be the first error: of gold, only the accepted ones."""
     places = first_error_reports.enumerate_places(arrays.lengths)
     pairs = zip(places.traces.tolist(), places.steps.tolist(), strict=True)
-    return np.array([not known[trace] or step in known[trace] for trace, step in pairs], dtype=np.bool_)
+    return np.array([step in known.get(traces[trace], {step}) for trace, step in pairs], dtype=np.bool_)
 
 
-def _hide_own_gold(arrays: ReportArrays, fit: FirstErrorFit, known: Sequence[set[int]]) -> FirstErrorFit:
-    """Return the fit with the posterior of each gold trace from rates that were fitted without its answer, so that
-    the model can be evaluated on gold that it has learned from."""
-    posterior = fit.posterior.copy()
-    gold = [trace for trace, places in enumerate(known) if places]
-    for fold in range(min(_FOLDS, len(gold))):
-        hidden = set(gold[fold::_FOLDS])
-        others = [set() if trace in hidden else places for trace, places in enumerate(known)]
-        part = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, others))
-        is_hidden = np.isin(fit.places.traces, list(hidden))
-        posterior[is_hidden] = part.posterior[is_hidden]
-    return replace(fit, posterior=posterior)
+class _GoldTrials(NamedTuple):
+    """What the model finds from each group of gold answers, by rates that were fitted without knowing the answer."""
+
+    places: FirstErrorPlaces
+    posterior: Floats
+    accepted: list[set[int]]  # places, by group
+    accepted_first: list[set[int]]  # the same, empty for all but the first group of a trace, and where it is incomplete
+    voted: dict[int, int]  # the place that votes settle, by group; of the same groups
+
+
+def _run_trials(
+    project: Project,
+    arrays: ReportArrays,
+    names: tuple[list[int], list[int], list[str]],
+    *,
+    gold: Mapping[int, LabeledGold],
+    known: Mapping[int, set[int]],
+    shapes: Mapping[int, "TraceShape"],
+) -> _GoldTrials:
+    """Evaluate each group of gold answers by a fit that does not know the answer. Groups beyond MAX_GROUPS of one trace
+    are left out: a few traces do not show how the model does on others."""
+    traces, raters, domains = names
+    groups = [(t, group) for t in known for group in gold[t].groups[:MAX_GROUPS]]
+    group_shapes = {number: shapes[trace] for number, (trace, _) in enumerate(groups)}
+    answers = [answer._replace(trace_id=number) for number, (_, group) in enumerate(groups) for answer in group]
+    places = first_error_reports.enumerate_places(
+        np.array([len(shape.positions) for shape in group_shapes.values()], dtype=np.int64)
+    )
+    posterior = np.zeros(places.n)
+    for fold in range(min(_FOLDS, len(known))):
+        hidden = set(list(known)[fold::_FOLDS])
+        others = {trace: each for trace, each in known.items() if trace not in hidden}
+        part = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, traces, others))
+        part_fit = RaterModelFit(**_describe_rates(part, raters, domains, arrays))
+        is_hidden = np.array([trace in hidden for trace, _ in groups], dtype=np.bool_)[places.traces]
+        posterior[is_hidden] = _compute_sharp_posterior(part_fit, group_shapes, answers)[2][is_hidden]
+    is_used = [group is gold[trace].groups[0] and gold[trace].is_enough for trace, group in groups]
+    voted = {}
+    for number, (trace, group) in enumerate(groups):
+        weighed = redundancy.weigh_votes([each for each in group if each.is_blind], overlap=project.overlap, added=0)
+        if is_used[number] and weighed.course == ResolutionCourse.SETTLED:
+            voted[number] = shapes[trace].place_of(weighed.first_error)
+    accepted = [known[trace] for trace, _ in groups]
+    first = [each if used else set() for each, used in zip(accepted, is_used, strict=True)]
+    return _GoldTrials(places, posterior, accepted, first, voted)
 
 
 def _save_fit(fit: RaterModelFit) -> RaterModelFit:
@@ -244,15 +296,8 @@ def _is_enough(reports: list[RevisionReport]) -> bool:
     return len({report.rater_id for report in reports}) >= MIN_RATERS and n_shared >= MIN_TRACES
 
 
-class _LabeledGold(NamedTuple):
-    """A gold trace with labels: the accepted first errors, and whether it has as many labels as a work trace gets."""
-
-    accepted: list[int | None]
-    is_enough: bool
-
-
-def _load_gold(project: Project) -> tuple[dict[int, _LabeledGold], list[RevisionReport]]:
-    """Load hidden gold by trace, and its answers: at most as many as a work trace would have."""
+def _load_gold(project: Project) -> dict[int, LabeledGold]:
+    """Load the labeled hidden gold by trace, from the latest answers."""
     answers = GoldAnswer.objects.counted().filter(project=project, use=GoldUse.HIDDEN)
     answers = answers.exclude(verdict=GoldVerdict.GAVE_UP)
     latest = list(answers.select_related("gold").order_by("-answered_at", "-pk")[:MAX_GOLD_ANSWERS])
@@ -261,12 +306,22 @@ def _load_gold(project: Project) -> tuple[dict[int, _LabeledGold], list[Revision
         by_gold[answer.gold].append(
             RevisionReport(answer.assignment_id, 1, answer.gold.trace_id, answer.rater_id, answer.first_error, 0)
         )
-    labeled, counted = {}, []
-    for gold, reports in by_gold.items():
-        enough = _apply_project_rule(reports, project)
-        labeled[gold.trace_id] = _LabeledGold(gold.accepted_first_errors, bool(enough))
-        counted += enough or reports
-    return labeled, counted
+    return {
+        gold.trace_id: group_gold_answers(gold.accepted_first_errors, reports, project)
+        for gold, reports in by_gold.items()
+    }
+
+
+def group_gold_answers(accepted: list[int | None], answers: Sequence[RevisionReport], project: Project) -> LabeledGold:
+    """Divide the answers of a gold trace into groups: in each, those that would have been requested for a work trace.
+    The last group may have fewer."""
+    groups, rest = [], list(answers)
+    is_enough = bool(_apply_project_rule(rest, project))
+    while rest:
+        group = _apply_project_rule(rest, project) or rest
+        groups.append(group)
+        rest = rest[len(group) :]
+    return LabeledGold(accepted, groups, is_enough)
 
 
 def _apply_project_rule(answers: list[RevisionReport], project: Project) -> list[RevisionReport]:
@@ -278,20 +333,17 @@ def _apply_project_rule(answers: list[RevisionReport], project: Project) -> list
     return []
 
 
-def _fit_temperature(fit: FirstErrorFit, accepted: list[set[int]]) -> Temperature:
-    places = zip(fit.places.traces.tolist(), fit.places.steps.tolist(), strict=True)
-    is_accepted = np.array([step in accepted[trace] for trace, step in places], dtype=np.bool_)
-    return calibration.fit_temperature(posterior=fit.posterior, places=fit.places, is_accepted=is_accepted)
-
-
-def _evaluate_on_gold(
-    fit: FirstErrorFit, accepted: list[set[int]], temperature: Temperature
-) -> dict[str, float | int | str | None]:
-    """Compute calibration and threshold from the traces with accepted places."""
-    is_gold = np.array([bool(steps) for steps in accepted], dtype=np.bool_)
-    cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=temperature)
-    before, was_right = _most_likely_and_right(fit.posterior, fit, accepted)
-    after, is_right = _most_likely_and_right(cooled, fit, accepted)
+def _evaluate_on_gold(trials: _GoldTrials) -> dict[str, float | int | str | None]:
+    """Compute temperature and threshold from the first group of each trace, if it is complete. From all groups, compare
+    how often the most likely place is right with how often the probabilities promise it."""
+    posterior, places, accepted = trials.posterior, trials.places, trials.accepted_first
+    pairs = zip(places.traces.tolist(), places.steps.tolist(), strict=True)
+    is_accepted = np.array([step in accepted[group] for group, step in pairs], dtype=np.bool_)
+    temperature = calibration.fit_temperature(posterior=posterior, places=places, is_accepted=is_accepted)
+    cooled = calibration.apply_temperature(posterior=posterior, places=places, temperature=temperature)
+    is_gold = np.array([bool(each) for each in accepted], dtype=np.bool_)
+    before, was_right = _most_likely_and_right(posterior, places, trials.accepted)
+    after, is_right = _most_likely_and_right(cooled, places, trials.accepted)
     rule = calibration.choose_acceptance_threshold(
         confidences=after[is_gold], is_right=is_right[is_gold], promised=PROMISED_ACCURACY
     )
@@ -305,53 +357,28 @@ def _evaluate_on_gold(
         "threshold_reason": str(rule.reason or ""),
         "n_accepted": rule.n_accepted,
         "lower_bound": rule.lower_bound,
+        "n_checked": len(after),
+        "checked_right": int(is_right.sum()),
+        "checked_expected": float(after.sum()),
+        "checked_deviation": float(np.sqrt((after * (1 - after)).sum())),
     }
 
 
-def _check_calibration(fit: FirstErrorFit, known: list[set[int]], temperature: Temperature) -> dict[str, float | int]:
-    """On all gold with labels, compare how often the most likely place is right with how often the probabilities
-    promise it."""
-    cooled = calibration.apply_temperature(posterior=fit.posterior, places=fit.places, temperature=temperature)
-    probabilities, is_right = _most_likely_and_right(cooled, fit, known)
-    is_known = np.array([bool(places) for places in known], dtype=np.bool_)
-    promised = probabilities[is_known]
+def _compare_with_votes(trials: _GoldTrials) -> dict[str, int]:
+    """Count on the groups that votes settle how often the votes are right, and how often the model is."""
+    steps, _ = first_error_reports.most_likely_places(trials.posterior, trials.places)
     return {
-        "n_checked": int(is_known.sum()),
-        "checked_right": int(is_right[is_known].sum()),
-        "checked_expected": float(promised.sum()),
-        "checked_deviation": float(np.sqrt((promised * (1 - promised)).sum())),
+        "n_compared": len(trials.voted),
+        "votes_right": sum(place in trials.accepted[group] for group, place in trials.voted.items()),
+        "model_right": sum(steps[group] in trials.accepted[group] for group in trials.voted),
     }
 
 
-def _settle_by_votes(
-    project: Project, reports: list[RevisionReport], accepted: Mapping[int, Sequence[int | None]]
-) -> dict[int, int | None]:
-    """Return the first errors of the gold traces that the votes of blind raters settle."""
-    by_trace: dict[int, list[RevisionReport]] = defaultdict(list)
-    for report in reports:
-        if report.trace_id in accepted and report.is_blind:
-            by_trace[report.trace_id].append(report)
-    settled = {}
-    for trace, answers in by_trace.items():
-        weighed = redundancy.weigh_votes(answers, overlap=project.overlap, added=0)
-        if weighed.course == ResolutionCourse.SETTLED:
-            settled[trace] = weighed.first_error
-    return settled
-
-
-def _compare_with_votes(fit: FirstErrorFit, accepted: list[set[int]], voted: Mapping[int, int]) -> dict[str, int]:
-    """Count on the gold traces that votes settle how often the votes are right, and how often the model is."""
-    steps, _ = first_error_reports.most_likely_places(fit.posterior, fit.places)
-    return {
-        "n_compared": len(voted),
-        "votes_right": sum(place in accepted[trace] for trace, place in voted.items()),
-        "model_right": sum(steps[trace] in accepted[trace] for trace in voted),
-    }
-
-
-def _most_likely_and_right(posterior: Floats, fit: FirstErrorFit, accepted: list[set[int]]) -> tuple[Floats, Bools]:
-    steps, probabilities = first_error_reports.most_likely_places(posterior, fit.places)
-    is_right = [step in places for step, places in zip(steps.tolist(), accepted, strict=True)]
+def _most_likely_and_right(
+    posterior: Floats, places: FirstErrorPlaces, accepted: list[set[int]]
+) -> tuple[Floats, Bools]:
+    steps, probabilities = first_error_reports.most_likely_places(posterior, places)
+    is_right = [step in each for step, each in zip(steps.tolist(), accepted, strict=True)]
     return probabilities, np.array(is_right, dtype=np.bool_)
 
 
@@ -418,21 +445,27 @@ def compute_posteriors(
     fit: RaterModelFit, shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
 ) -> dict[int, Posterior]:
     """Return the posterior of each reported trace under the rates, hazards and temperature of a fit."""
-    arrays, traces, raters = build_report_arrays(shapes, reports)
-    if not traces:
-        return {}
-    rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters])
-    hazards = np.array([fit.hazards["domains"].get(shapes[trace].domain, fit.hazards["all"]) for trace in traces])
-    by_trace = replace(arrays, domains=np.arange(len(traces)))
-    places, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazards=hazards)
+    traces, places, sharp = _compute_sharp_posterior(fit, shapes, reports)
     temperature = Temperature(fit.temperature, fit.n_gold)
     cooled = calibration.apply_temperature(posterior=sharp, places=places, temperature=temperature)
     posteriors = {}
-    for trace, part in zip(traces, np.split(cooled, places.starts[1:]), strict=True):
+    for trace, part in zip(traces, np.split(cooled, places.starts[1:]) if traces else [], strict=True):
         *steps, no_error = part.tolist()
         by_position = dict(zip(shapes[trace].positions, steps, strict=True))
         posteriors[trace] = Posterior(fit.pk, shapes[trace].n_steps, by_position, no_error)
     return posteriors
+
+
+def _compute_sharp_posterior(
+    fit: RaterModelFit, shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
+) -> tuple[list[int], FirstErrorPlaces, Floats]:
+    """Return the reported traces, their places, and the posterior before the temperature is applied."""
+    arrays, traces, raters = build_report_arrays(shapes, reports)
+    rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters]).reshape(-1, 3)
+    hazards = np.array([fit.hazards["domains"].get(shapes[trace].domain, fit.hazards["all"]) for trace in traces])
+    by_trace = replace(arrays, domains=np.arange(len(traces)))
+    places, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazards=hazards)
+    return traces, places, sharp
 
 
 def build_report_arrays(

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from labeling.quality.submitted_reports import RevisionReport
 
-# From this probability on, the rater model settles a trace without another label. A settled trace is doubtful when a
-# later fit finds its first error less probable than DOUBTFUL. Measured in `bench.settling`.
-CONFIDENT, DOUBTFUL = 0.97, 0.9
+# From CONFIDENT on, the rater model settles a trace without another label. A settled trace is doubtful when a later fit
+# finds its first error less probable than DOUBTFUL. If no label can be requested, a trace is contested below LIKELY.
+# Measured in `bench.settling`.
+CONFIDENT, DOUBTFUL, LIKELY = 0.97, 0.9, 0.8
 
 
 class ResolutionCourse(StrEnum):
@@ -108,8 +109,9 @@ def settle_by_model(
     """Revise the result of the votes by the probabilities of the rater model.
 
     One more label is requested where votes would settle a doubtful first error. A model that hidden gold confirms also
-    decides: it settles the most likely of the places that were voted for, as soon as it is confident. It also does so
-    where votes would settle the trace and no additional label can be requested.
+    decides: it settles the most likely of the places that were voted for, as soon as it is confident. Where votes would
+    settle the trace and no additional label can be requested, it settles a likely place too, and otherwise the trace is
+    contested: of such traces, votes settle nearly half wrongly.
     """
     votes = _cast_votes(submitted)
     if weighed.course == ResolutionCourse.WAIT or weighed.reason == "bad_problem" or len(votes) < max(overlap, 2):
@@ -122,6 +124,8 @@ def settle_by_model(
         share = votes.count(leading) / len(votes)
         by_model = weighed._replace(course=ResolutionCourse.SETTLED, reason="most_likely", first_error=leading)
         by_model = by_model._replace(share=share, differs_at=_earliest_difference(votes))
+    if decides and is_settled and probability_at(leading) < LIKELY:
+        by_model = weighed._replace(course=ResolutionCourse.CONTESTED, reason="doubtful_at_limit")
     is_confident = probability_at(leading) >= CONFIDENT and (decides or is_confirmed)
     if is_confident or (is_settled and not can_ask):
         return by_model

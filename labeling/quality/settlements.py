@@ -40,8 +40,7 @@ RESOLUTION_REASONS = {
     "accepted": _("The probability of this first error reached the acceptance threshold."),
     "doubtful": _("Annotators agree, but the rater model is not sure enough. One more label was requested."),
     "doubtful_at_limit": _(
-        "Annotators agree, but the rater model is not sure enough, and the maximum number of labels per trace"
-        " has been reached."
+        "Most annotators agree, but the rater model is not sure enough, and no additional label can be requested."
     ),
     "differ_at_limit": _("Annotators disagree, and the maximum number of labels per trace has been reached."),
     "cut_off_at_limit": _("Too many annotators gave up, and the maximum number of labels per trace has been reached."),

@@ -62,11 +62,14 @@ def test_preview_changes_nothing_and_a_confirmed_set_aside_can_be_undone(
     for name, key in (("annotator", rater.pk), ("trace", trace.pk), ("submission", rater.assignments.get().pk)):
         page = client.get(reverse(f"dashboard:{name}", args=[cast.project.slug, key]))
         assert "data-set-aside-label" in page.content.decode()
+    annotator = reverse("dashboard:annotator", args=[cast.project.slug, rater.pk])
+    assert client.get(annotator).context["has_labels_aside"]
     assert client.post(address, {"scope": "all", "reason": "Again."}).status_code == 422
     client.post(reverse("dashboard:undo_set_aside", args=[cast.project.slug, made.pk]))
     run_jobs()
     assert Settlement.objects.get().state == "settled"
     assert not Assignment.objects.filter(set_aside__isnull=False).exists()
+    assert not client.get(annotator).context["has_labels_aside"]
 
 
 def test_one_submission_a_date_and_a_session_can_be_set_aside(

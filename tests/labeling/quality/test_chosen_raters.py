@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from labeling.datasets.selection import ManifestFilters
-from labeling.models import Consensus, Project, Rater, Settlement, Trace
+from labeling.models import Consensus, Project, Rater, RaterModelFit, Settlement, Trace
 from labeling.quality import adjudication, chosen_raters, resolve
 from labeling.quality.chosen_raters import RaterChoice
 from tests import factories
@@ -74,6 +74,32 @@ def test_remaining_labels_decide(people: list[Rater]) -> None:
     }
     assert {draft.n_votes for draft in only.values()} == {1}
     assert infer(project, RaterChoice(only=[]))[outvoted.pk] is None
+
+
+@pytest.mark.parametrize(("late_detection", "expected"), [(0.5, None), (0.95, 1)])
+def test_model_that_settles_traces_decides_where_it_finds_a_place_likely(
+    people: list[Rater], late_detection: float, expected: int | None
+) -> None:
+    """Without the bad annotator, the others find the first error at two steps. The earlier one has probability 0.73 or
+    0.84."""
+    decisive, bad = make_traces(people)[2], people[0].labeler
+    assert bad is not None
+    RaterModelFit.objects.create(
+        project=people[0].project,
+        number=1,
+        made_at=factories.NOW,
+        n_traces=1,
+        n_readings=1,
+        n_gold=40,
+        rates={"others": [0.02, 0.9, late_detection]},
+        hazards={"domains": {}, "all": [0.2] * 25},
+        n_checked=40,
+        checked_right=40,
+        checked_expected=38.0,
+        checked_deviation=1.0,
+    )
+    draft = infer(people[0].project, RaterChoice(without=[bad]))[decisive.pk]
+    assert (draft.first_error if draft else None) == expected
 
 
 def test_snapshot_infers_the_consensus_again_and_says_so(people: list[Rater], tmp_path: Any, settings: Any) -> None:

@@ -332,6 +332,24 @@ def test_gold_tells_the_model_whom_to_believe(crowd: Crowd) -> None:
     assert max(fit.rates[str(rater.pk)][1] for rater in blind) < 0.3
 
 
+def test_all_answers_of_gold_inform_the_model_and_few_groups_of_each_trace_check_it() -> None:
+    project = Project(overlap=2, overlap_limit=3)
+    answers = [RevisionReport(n, 1, 7, n, place, 0) for n, place in enumerate([1, 1, 1, None, 1, 2, 2, 1, 1, 0])]
+    labeled = rater_model.group_gold_answers([1], answers, project)
+    assert [len(group) for group in labeled.groups] == [2, 3, 2, 2, 1]
+    assert labeled.is_enough
+    assert labeled.answers == answers
+    work = [RevisionReport(n, 1, trace, n, 1, 0) for trace in (8, 9) for n in range(3)]
+    shapes = dict.fromkeys((7, 8, 9), SHAPE)
+    fit = rater_model.build_fit(
+        project, [*work, *answers], gold={7: labeled}, shapes=shapes, basis=FitBasis.BLIND, now=NOW
+    )
+    assert (fit.n_traces, fit.n_readings, len(fit.rates)) == (3, 16, 11)
+    assert (fit.n_gold, fit.n_checked, fit.n_compared) == (1, rater_model.MAX_GROUPS, 1)
+    few = rater_model.group_gold_answers([1], answers[:1], project)
+    assert (few.groups, few.is_enough) == ([answers[:1]], False)
+
+
 def test_new_fit_marks_the_settled_traces_that_it_doubts(crowd: Crowd) -> None:
     other = factories.make_rater(crowd.project)
     crowd.raters.append(other)

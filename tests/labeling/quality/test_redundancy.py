@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from labeling.quality import redundancy
-from labeling.quality.redundancy import CONFIDENT, WeighedVotes
+from labeling.quality.redundancy import CONFIDENT, LIKELY, WeighedVotes
 from labeling.quality.submitted_reports import RevisionReport
 
-SURE, UNSURE = CONFIDENT, CONFIDENT - 0.01
+SURE, UNSURE, UNLIKELY = CONFIDENT, CONFIDENT - 0.01, LIKELY - 0.01
 
 
 def settle(
@@ -48,7 +48,10 @@ def settle(
         ([2, None, None], {2: UNSURE}, {}, ("ask", "doubtful", None)),
         ([2, None, None], {2: UNSURE}, {"can_ask": False}, ("settled", "most_likely", 2)),
         ([2, None, None], {2: UNSURE}, {"can_ask": False, "decides": False}, ("settled", "most_agree", None)),
-        ([None, None], {3: SURE}, {"can_ask": False}, ("settled", "all_agree", None)),  # only places with votes
+        ([2, None, None], {2: LIKELY}, {"can_ask": False}, ("settled", "most_likely", 2)),
+        ([2, None, None], {None: UNLIKELY}, {"can_ask": False}, ("contested", "doubtful_at_limit", None)),
+        ([2, None, None], {None: UNLIKELY}, {"can_ask": False, "decides": False}, ("settled", "most_agree", None)),
+        ([None, None], {3: SURE}, {"can_ask": False}, ("contested", "doubtful_at_limit", None)),  # nobody named it
         ([None], {None: UNSURE}, {"overlap": 1}, ("settled", "all_agree", None)),
         ([None], {None: SURE}, {}, ("wait", "first_readings", None)),
     ],
@@ -68,3 +71,6 @@ def test_doubtful_trace_is_settled_if_no_label_can_be_requested() -> None:
     weighed = settle([2, None, None], {2: UNSURE})
     assert weighed.otherwise is not None
     assert (weighed.otherwise.course, weighed.otherwise.first_error) == ("settled", 2)
+    unlikely = settle([2, None, None], {2: UNLIKELY}).otherwise
+    assert unlikely is not None
+    assert (unlikely.course, unlikely.reason) == ("contested", "doubtful_at_limit")
