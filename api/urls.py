@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import consensus, imports, judges, prms, projects, security, snapshots, steering_orders, traces
+from api.views import consensus, imports, judges, machines, prms, projects, security, snapshots, steering_orders, traces
 from api.views.unknown_addresses import UnknownAddressView
 
 app_name = "api"
@@ -38,6 +38,15 @@ urlpatterns = [
     path(
         "projects/<slug:slug>/judge-runs/<int:run>/resume", judges.ResumeJudgeRunView.as_view(), name="resume_judge_run"
     ),
+    path("projects/<slug:slug>/machines", machines.MachineListView.as_view(), name="machines"),
+    path("projects/<slug:slug>/machines/<int:rater>/passport", machines.PassportView.as_view(), name="passport"),
+    path("projects/<slug:slug>/machines/<int:rater>/licenses", machines.LicenseListView.as_view(), name="licenses"),
+    path(
+        "projects/<slug:slug>/machine-licenses/<int:license>/revoke",
+        machines.LicenseRevocationView.as_view(),
+        name="revoke_license",
+    ),
+    path("projects/<slug:slug>/assisted-results", machines.AssistedResultView.as_view(), name="assisted_results"),
     path("projects/<slug:slug>/machine-budget", judges.MachineBudgetView.as_view(), name="machine_budget"),
     path("projects/<slug:slug>/snapshots", snapshots.SnapshotListView.as_view(), name="snapshots"),
     path("projects/<slug:slug>/snapshots/<slug:name>", snapshots.SnapshotDetailView.as_view(), name="snapshot"),

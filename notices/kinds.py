@@ -158,6 +158,7 @@ def find_project_id(event: Event) -> int | None:
         "project": Project.objects.values_list("pk"),
         "snapshot": Snapshot.objects.values_list("project"),
         "generation": Generation.objects.values_list("project"),
+        "machine_rater": Rater.objects.values_list("project"),
         "judge_run": JudgeRun.objects.values_list("judge__project"),
         "prm": PRM.objects.values_list("project"),
         "delivery": Delivery.objects.values_list("snapshot__project"),
