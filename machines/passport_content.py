@@ -1,6 +1,6 @@
 """The figures of a passport, as plain JSON.
 
-    n_judged, n_unread   traces that the machine judged, and those of them without a readable answer
+    n_judged, n_unread   all traces that the machine judged, and those of them without a readable answer
     cost                 {"tokens", "money"} per judged trace, null for machines that labeled elsewhere
     overall              FIGURES
     domain, length       lists of {"key", …FIGURES}; the key of a length is [first, last] number of steps
@@ -11,6 +11,7 @@
     gold                 ESTIMATE of the share of hidden gold that the machine answers right, with "right" and "cases"
     test                 the alternative annotator test: {"epsilon", "winning_rate", "advantage", "low", "high",
                          "reason", "is_passed", "people": [{"rater", "n", "advantage", "lead", "p", "is_rejected"}]}
+    pool                 see `machines.pool_figures`
     strata               list of {"stratum", "n_judged", "n_people", "n_gold", "agreement", "shared", "bounds":
                          [{"promised", "bound", "keeps", "reason"}]}: the evidence for licenses
 
@@ -45,8 +46,6 @@ def build_content(
         for first, last in LENGTH_BUCKETS
     ]
     return {
-        "n_judged": len(traces),
-        "n_unread": sum(row.end is None for row in traces),
         "cost": cost,
         "overall": build_figures(traces),
         "domain": [{"key": key, **build_figures(part)} for key, part in group_by_domain(traces).items()],

@@ -4,12 +4,12 @@ People are raters who saw no scores: members and imported labelers. The referenc
 people alone made, or its hidden gold. Revisions after the first are left out, as in the headline agreement.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from jobs import paging
 from labeling.models import Assignment, Gold, Judgment, Rater, Trace
@@ -19,7 +19,7 @@ from labeling.models.rater import RaterKind
 from labeling.quality import consensus, submitted_reports
 from machines.models import JudgedTrace
 
-MAX_TRACES = 5_000  # the newest ones that the machine judged
+MAX_TRACES = 5_000  # the newest ones that people labeled too, and as many of the others, in the order of their digests
 _CHUNK = 500
 
 
@@ -40,10 +40,14 @@ class ComparedTrace:
     problem: int
     domain: str
     n_steps: int
+    is_right: bool | None = None  # the final answer
+    in_pool: bool = True  # one of the sample that represents all judged traces
     end: int | None = None
     confidence: float | None = None  # P(E) of `end`
+    p_error: float | None = None  # 1 - P(no error)
     people: dict[int, int] = field(default_factory=dict)
     censored: dict[int, int] = field(default_factory=dict)
+    given: Counter[int] = field(default_factory=Counter)  # ratings of steps by all people together
     reference: int | None = None  # the end of the consensus
     reference_labels: dict[int, int] = field(default_factory=dict)
     labels: dict[int, int] = field(default_factory=dict)  # of the machine, by position
@@ -65,15 +69,23 @@ def load_compared_traces(rater: Rater) -> list[ComparedTrace]:
 
 
 def _load_judged(rater: Rater) -> dict[int, ComparedTrace]:
-    submitted = select_work(rater).order_by("-trace").values_list("trace", flat=True)[:MAX_TRACES]
-    unread = JudgedTrace.objects.filter(judge__rater=rater, submission=None).order_by("-trace")
-    ids = sorted({*submitted, *unread.values_list("trace", flat=True)[:MAX_TRACES]})[-MAX_TRACES:]
-    columns = ("pk", "problem_id", "problem__domain", "n_steps")
+    judged = select_judged(rater)
+    sample = set(judged.order_by("digest").values_list("pk", flat=True)[:MAX_TRACES])
+    people = Assignment.objects.counted().filter(trace=OuterRef("pk")).exclude(rater__kind=RaterKind.MACHINE)
+    labeled = judged.filter(Exists(people)).order_by("-pk").values_list("pk", flat=True)[:MAX_TRACES]
+    columns = ("pk", "problem_id", "problem__domain", "n_steps", "is_right")
     found: dict[int, ComparedTrace] = {}
-    for part in paging.split(ids, _CHUNK):
-        rows = Trace.objects.available().filter(pk__in=part).values_list(*columns)
-        found |= {row[0]: ComparedTrace(*row) for row in rows}
+    for part in paging.split(sorted({*sample, *labeled}), _CHUNK):
+        for pk, problem, domain, n_steps, is_right in Trace.objects.filter(pk__in=part).values_list(*columns):
+            found[pk] = ComparedTrace(pk, problem, domain, n_steps, is_right, in_pool=pk in sample)
     return found
+
+
+def select_judged(rater: Rater) -> QuerySet[Trace]:
+    """Return the traces that a machine judged, also those without a readable answer."""
+    labeled = select_work(rater).filter(trace=OuterRef("pk"))
+    judged = JudgedTrace.objects.filter(judge__rater=rater, trace=OuterRef("pk"))
+    return Trace.objects.available().filter(Exists(labeled) | Exists(judged), project=rater.project_id)
 
 
 def select_work(rater: Rater) -> QuerySet[Assignment]:
@@ -92,6 +104,7 @@ def _add_machine(rater: Rater, traces: Mapping[int, ComparedTrace]) -> None:
         row = traces[trace]
         shares = {row.n_steps if place is None else place: share for place, share in first_errors}
         row.confidence = shares.get(row.end, 0.0) if row.end is not None else None
+        row.p_error = 1.0 - shares.get(row.n_steps, 0.0)
 
 
 def _add_people(traces: Mapping[int, ComparedTrace]) -> None:
@@ -105,6 +118,7 @@ def _add_people(traces: Mapping[int, ComparedTrace]) -> None:
         else:
             row.people[report.rater_id] = row.n_steps if report.position is None else report.position
     for trace, position, kind, rating in _load_ratings(list(work), is_first=True):
+        traces[trace].given[rating] += 1
         if position in traces[trace].labels:
             traces[trace].step_pairs.append(StepPair(kind, traces[trace].labels[position], rating))
     gold = list(people.filter(purpose=AssignmentPurpose.GOLD).values_list("pk", flat=True))

@@ -20,7 +20,7 @@ from jobs.runner import Chunk, JobProgress
 from labeling.models import Consensus, Project, Rater
 from labeling.models.rater import RaterKind
 from labeling.quality import consensus, submitted_reports
-from machines import passport_content, passport_data
+from machines import passport_content, passport_data, pool_figures
 from machines.label_weights import load_label_weights
 from machines.models import Judge, JudgedTrace, JudgeVote, MachinePassport
 from machines.passport_models import PassportEnd
@@ -51,7 +51,12 @@ def build_passport(rater: Rater, *, epsilon: float) -> dict[str, Any]:
     """Compute the content of a passport, without storing it."""
     traces = passport_data.load_compared_traces(rater)
     weights = load_label_weights(rater.project_id, [row.trace for row in traces])
-    return passport_content.build_content(traces, epsilon=epsilon, cost=_measure_cost(rater), weights=weights)
+    return {
+        **passport_content.build_content(traces, epsilon=epsilon, cost=_measure_cost(rater), weights=weights),
+        "n_judged": passport_data.select_judged(rater).count(),
+        "n_unread": JudgedTrace.objects.filter(judge__rater=rater, submission=None).count(),
+        "pool": pool_figures.build_pool_figures(traces, weights),
+    }
 
 
 def _save(rater: Rater, content: dict[str, Any], by: User | None, now: dt.datetime) -> JobProgress:
