@@ -278,4 +278,4 @@ class MachineBudget(models.Model):
 
 
 from machines.passport_models import MachineLicense as MachineLicense  # noqa: E402  Django looks for models here
-from machines.passport_models import MachinePassport as MachinePassport  # noqa: E402
+from machines.passport_models import MachinePassport as MachinePassport  # noqa: E402  as above

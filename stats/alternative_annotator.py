@@ -24,7 +24,7 @@ import numpy as np
 
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Interval, Reason
-from stats.intervals import t_quantile
+from stats.intervals import t_probability, t_quantile
 
 MIN_ITEMS, MIN_PEOPLE = 30, 3
 FALSE_DISCOVERIES = 0.05
@@ -112,8 +112,6 @@ def _find_wins(data: ItemAnswers) -> tuple[Bools, Bools, Bools]:
 
 def _test_below(values: Floats, problems: Ints, bound: float) -> float:
     """Return the one-sided p of the hypothesis that the mean is at least `bound`."""
-    from scipy.special import stdtr
-
     mean = float(values.mean())
     _, group = np.unique(problems, return_inverse=True)
     sums = np.bincount(group, weights=values - mean)
@@ -123,7 +121,7 @@ def _test_below(values: Floats, problems: Ints, bound: float) -> float:
     spread = math.sqrt(n_groups / (n_groups - 1) * float((sums**2).sum())) / len(values)
     if spread == 0:
         return 0.0 if mean < bound else 1.0
-    return float(stdtr(n_groups - 1, (mean - bound) / spread))
+    return t_probability(value=(mean - bound) / spread, df=n_groups - 1)
 
 
 def reject_hypotheses(p_values: Floats, false_discoveries: float) -> Bools:

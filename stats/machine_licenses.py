@@ -31,6 +31,7 @@ import numpy as np
 
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Reason
+from stats.intervals import beta_quantile
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -107,13 +108,11 @@ def _bound_stratum(known: StratumBound, evidence: StratumEvidence, promised: flo
 
 def bound_share(hits: Bools, problems: Ints, weights: Floats, *, tail: float, is_upper: bool) -> float:
     """Return the one-sided bound of a weighted share with cases clustered by problem."""
-    from scipy.special import betaincinv
-
     share, n = float(np.average(hits, weights=weights)), count_effective_cases(hits, problems, weights)
     x = share * n
     if is_upper:
-        return 1.0 if share >= 1 else float(betaincinv(x + 1, n - x, 1 - tail))
-    return 0.0 if share <= 0 else float(betaincinv(x, n - x + 1, tail))
+        return 1.0 if share >= 1 else beta_quantile(a=x + 1, b=n - x, p=1 - tail)
+    return 0.0 if share <= 0 else beta_quantile(a=x, b=n - x + 1, p=tail)
 
 
 def count_effective_cases(hits: Bools, problems: Ints, weights: Floats) -> float:

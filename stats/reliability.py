@@ -19,7 +19,7 @@ import numpy as np
 from stats import estimation
 from stats.arrays import Bools, Floats, Ints
 from stats.estimates import Estimate, Interval, Reason, UnitCounts, defined_estimate, undefined_estimate
-from stats.intervals import MIN_JACKKNIFE_PROBLEMS, t_quantile
+from stats.intervals import MIN_JACKKNIFE_PROBLEMS, chi_squared_quantile, t_quantile
 
 BINS = 10
 
@@ -101,8 +101,6 @@ def _estimate_calibration_error(
 
 
 def _may_be_calibrated(gaps: Floats, variances: Floats, level: float) -> bool:
-    from scipy.special import chdtri
-
     is_used = variances > 0
     statistic = float((gaps[is_used] ** 2 / variances[is_used]).sum())
-    return statistic <= float(chdtri(max(int(is_used.sum()), 1), 1 - level)) and not np.any(gaps[~is_used])
+    return statistic <= chi_squared_quantile(p=level, df=max(int(is_used.sum()), 1)) and not np.any(gaps[~is_used])

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from charts.number_format import format_share
+from charts.number_format import ValueWithInterval, format_share
 from dashboard import rater_names, statistics
 from dashboard.access import post_view, safe_view
 from dashboard.figures import DataTable, TableColumn, number_columns
@@ -194,6 +194,7 @@ def _build_figures(passport: MachinePassport, actor: Membership) -> dict[str, An
         "content": content,
         "unread_share": content["n_unread"] / content["n_judged"] if content["n_judged"] else None,
         "estimates": estimates,
+        "advantage": ValueWithInterval(*(content["test"][name] for name in ("advantage", "low", "high"))),
         "slices": _build_slices(content),
         "positions": _build_positions(content),
         "bins": _build_bins(stated) if stated else None,

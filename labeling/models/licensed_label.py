@@ -22,6 +22,10 @@ class LicensedLabelQuerySet(models.QuerySet["LicensedLabel"]):
         """Return the labels that have not been withdrawn."""
         return self.filter(withdrawn_at=None)
 
+    def counting(self) -> "LicensedLabelQuerySet":
+        """Return the active labels that may settle their traces: re-tests do not."""
+        return self.active().exclude(role=LicensedRole.RETEST)
+
 
 class LicensedLabel(models.Model):
     """One trace that a license covers, the label of the machine, and the role that was drawn for it.

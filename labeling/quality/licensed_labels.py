@@ -5,7 +5,7 @@ figure and dataset of people stays as it is. People who label the trace anyway s
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
@@ -38,12 +38,6 @@ def add_labels(*, labels: Sequence[LicensedLabel], now: dt.datetime) -> int:
             trace_ids=[label.trace_id for label in new if label.role != LicensedRole.RETEST], now=now
         )
     return len(new)
-
-
-def load_labels(trace_ids: Collection[int]) -> dict[int, LicensedLabel]:
-    """Return the labels that may count, by trace. Re-tests count for nothing."""
-    rows = LicensedLabel.objects.active().filter(trace__in=trace_ids)
-    return {row.trace_id: row for row in rows.exclude(role=LicensedRole.RETEST)}
 
 
 def weigh_with_people(

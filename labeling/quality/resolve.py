@@ -174,7 +174,7 @@ def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime)
     submissions = submitted_reports.load_submitted_reports([row.trace_id for row in rows])
     _save_reports(project, _select_voting(submissions))
     reviews = list(_build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])))
-    licensed = licensed_labels.load_labels([row.trace_id for row in rows])
+    licensed = LicensedLabel.objects.counting().in_bulk([row.trace_id for row in rows])
     for review in reviews:
         review.licensed = licensed.get(review.row.trace_id)
     settled = [(review, weighed) for review in reviews if (weighed := _resolve_trace(review, now)) is not None]
