@@ -14,7 +14,15 @@ import numpy as np
 
 from labeling.models import Assignment, TraceDraw
 from labeling.models.assignment import Population
+from labeling.models.queue import SamplingSource
 from prm.selection import draws
+
+
+def find_chosen_traces(project_id: int, trace_ids: Collection[int]) -> set[int]:
+    """Return those of these traces that the policy drew or a person chose: they do not represent the others."""
+    drawn = TraceDraw.objects.filter(project=project_id, trace__in=trace_ids, arm=SamplingSource.POLICY)
+    chosen = Assignment.objects.counted().filter(trace__in=trace_ids, population=Population.CHOSEN)
+    return {*drawn.values_list("trace", flat=True), *chosen.values_list("trace", flat=True)}
 
 
 def load_label_weights(project_id: int, trace_ids: Collection[int]) -> dict[int, float]:

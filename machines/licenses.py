@@ -18,7 +18,7 @@ from accounts.models import User
 from events import audit_log
 from jobs import wakeups
 from labeling.models import Assignment, Gold, LicensedLabel, QueueEntry, Trace
-from labeling.models.assignment import AssignmentPurpose
+from labeling.models.assignment import AssignmentPurpose, FinishReason
 from labeling.models.licensed_label import LicensedRole
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
@@ -184,6 +184,7 @@ def _select_candidates(license: MachineLicense) -> QuerySet[Assignment]:
             trace__withdrawn_at=None,
             trace__kind=TraceKind.PREGENERATED,
             trace__problem__domain=license.domain,
+            finish_reason=FinishReason.FOUND_ERROR if license.says_error else FinishReason.SOLUTION,
             **length,
         )
         .order_by("pk")

@@ -1,4 +1,5 @@
-"""The figures of a passport, as plain JSON.
+"""The figures of a passport, as plain JSON. All but "pool" and "strata", which weigh them, leave out traces that the
+policy or a person chose, as the headline agreement does.
 
     n_judged, n_unread   all traces that the machine judged, and those of them without a readable answer
     cost                 {"tokens", "money"} per judged trace, null for machines that labeled elsewhere
@@ -13,7 +14,7 @@
                          "reason", "is_passed", "people": [{"rater", "n", "advantage", "lead", "p", "is_rejected"}]}
     pool                 see `machines.pool_figures`
     strata               list of {"stratum", "n_judged", "n_people", "n_gold", "agreement", "shared", "bounds":
-                         [{"promised", "bound", "keeps", "reason"}]}: the evidence for licenses
+                         [{"promised", "bound", "keeps", "reason"}]}: see `machines.license_strata`
 
 FIGURES are {"n_traces", "exact", "within_one", "has_error_kappa", "pairs", "steps": {"pairwise_agreement",
 "alpha_nominal"}: agreement with each person; "accuracy", "step_accuracy", "missed", "false_alarms": against the
@@ -22,14 +23,13 @@ consensus of people}. Accuracies count unreadable answers and missing labels as 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from labeling.quality import tallies
 from labeling.quality.error_breakdowns import LENGTH_BUCKETS
-from machines import license_strata
 from machines.passport_data import ComparedTrace, group_by_domain
 from stats import alternative_annotator, estimation, machine_agreement, reliability
 from stats.alternative_annotator import ItemAnswers
@@ -37,9 +37,7 @@ from stats.estimates import Estimate
 from stats.machine_agreement import MachineErrors, MachinePairs, PositionErrors
 
 
-def build_content(
-    traces: Sequence[ComparedTrace], *, epsilon: float, cost: dict[str, float] | None, weights: Mapping[int, float]
-) -> dict[str, Any]:
+def build_content(traces: Sequence[ComparedTrace], *, epsilon: float, cost: dict[str, float] | None) -> dict[str, Any]:
     errors = _estimate_errors(traces)
     by_length = [
         ((first, last), [row for row in traces if first <= row.n_steps and (last is None or row.n_steps <= last)])
@@ -56,7 +54,6 @@ def build_content(
         "reliability": _build_reliability(traces),
         "gold": _build_gold(traces),
         "test": _build_test(traces, epsilon),
-        "strata": license_strata.build_strata(traces, weights),
     }
 
 

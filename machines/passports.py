@@ -20,8 +20,8 @@ from jobs.runner import Chunk, JobProgress
 from labeling.models import Consensus, Project, Rater
 from labeling.models.rater import RaterKind
 from labeling.quality import consensus, submitted_reports
-from machines import passport_content, passport_data, pool_figures
-from machines.label_weights import load_label_weights
+from machines import license_strata, passport_content, passport_data, pool_figures
+from machines.label_weights import find_chosen_traces, load_label_weights
 from machines.models import Judge, JudgedTrace, JudgeVote, MachinePassport
 from machines.passport_models import PassportEnd
 from stats import drift
@@ -50,9 +50,13 @@ def run_passport_job(job: Job) -> Iterator[JobProgress | Chunk]:
 def build_passport(rater: Rater, *, epsilon: float) -> dict[str, Any]:
     """Compute the content of a passport, without storing it."""
     traces = passport_data.load_compared_traces(rater)
-    weights = load_label_weights(rater.project_id, [row.trace for row in traces])
+    ids = [row.trace for row in traces]
+    weights, chosen = load_label_weights(rater.project_id, ids), find_chosen_traces(rater.project_id, ids)
     return {
-        **passport_content.build_content(traces, epsilon=epsilon, cost=_measure_cost(rater), weights=weights),
+        **passport_content.build_content(
+            [row for row in traces if row.trace not in chosen], epsilon=epsilon, cost=_measure_cost(rater)
+        ),
+        "strata": license_strata.build_strata(traces, weights),
         "n_judged": passport_data.select_judged(rater).count(),
         "n_unread": JudgedTrace.objects.filter(judge__rater=rater, submission=None).count(),
         "pool": pool_figures.build_pool_figures(traces, weights),
@@ -152,18 +156,15 @@ def _find_change(passport: MachinePassport) -> PassportEnd | None:
 
 def load_retests(passport: MachinePassport) -> list[bool]:
     """Return for each trace that people settled since the passport was issued, whether the machine agrees, oldest
-    first."""
+    first. Traces that the policy or a person chose are left out: they are harder than those of the passport."""
     rows = consensus.current_revisions(project_id=passport.project_id).filter(made_at__gt=passport.issued_at)
     newest = rows.order_by("-made_at", "-pk").values_list("trace", "first_error")[:_MAX_RETESTS]
     references = dict(reversed(list(newest)))
     earlier = Consensus.objects.filter(trace__in=references, made_at__lte=passport.issued_at)
     known = set(earlier.values_list("trace", flat=True))
+    known |= find_chosen_traces(passport.project_id, list(references))
     machine = _load_machine_ends(passport.rater, [trace for trace in references if trace not in known])
-    return [
-        machine[trace] == first_error
-        for trace, first_error in references.items()
-        if trace in machine and trace not in known
-    ]
+    return [machine[trace] == first_error for trace, first_error in references.items() if trace in machine]
 
 
 def _load_machine_ends(rater: Rater, trace_ids: list[int]) -> dict[int, int | None]:

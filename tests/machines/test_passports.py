@@ -163,6 +163,17 @@ def test_passport_compares_the_machine_with_people_and_gold() -> None:
     assert sum(row["n_people"] for row in content["strata"]) == 8
 
 
+def test_traces_that_the_policy_chose_are_no_evidence_but_weigh_in_strata() -> None:
+    project, machine, traces = label_project()
+    traces[0].draws.create(
+        project=project, batch=1, rank=1, arm="policy", q=0.5, pool_size=8, n_left=8, drawn_at=factories.NOW
+    )
+    passport = machine_labels.issue_passport(machine)
+    assert passport.content["overall"]["accuracy"]["n"] == 7
+    assert sum(row["n_people"] for row in passport.content["strata"]) == 8
+    assert passport.content["pool"]["error_rate"]["n_labeled"] == 8
+
+
 def test_headline_and_gold_do_not_change_with_machine_labels() -> None:
     project, machine, traces = label_project()
     submitted_work.refresh_quality(now=factories.NOW)
