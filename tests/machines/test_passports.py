@@ -21,6 +21,8 @@ from machines import passports, verdicts
 from machines.models import Judge, JudgedTrace, JudgeRun, JudgeVote, MachinePassport
 from machines.passport_models import PassportEnd
 from machines.replies import parse_reply
+from people import members
+from people.models import Role
 from tests import factories
 from tests.labeling.quality import submitted_work
 from tests.machines import judged_project, machine_labels
@@ -122,6 +124,14 @@ def test_passports_reproduce_the_figures_of_twenty_judges(personas: LoggedInPers
         unread = sum(read_block(row["judges"][name]) is None for row in rows)
         assert (content["n_judged"], content["n_unread"]) == (len(rows), unread)
         assert content["cost"] == {"tokens": 120.0, "money": pytest.approx(0.002)}
+    # The page shows the same figures of the last judge to three decimals.
+    passports.issue_passport(rater=judge.rater, content=content, by=None, now=factories.NOW)
+    members.add_member(project=project, user=personas.cast.lead, role=Role.LEAD, now=factories.NOW)
+    address = reverse("dashboard:machine", args=[project.slug, judge.rater_id])
+    page = personas.client("lead").get(address).content.decode()
+    shown = dict(re.findall(r'data-figure="(\w+)".*?<td class="r">([0-9.]+)</td>', page, re.DOTALL))
+    assert shown["machine_step_accuracy"] == f"{step_accuracy:.3f}"
+    assert shown["machine_accuracy"] == f"{first_error_accuracy:.3f}"
 
 
 # Hand-counted figures
@@ -188,7 +198,9 @@ def test_headline_and_gold_do_not_change_with_machine_labels() -> None:
 def test_job_issues_a_passport_that_the_page_and_the_judge_list_show(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     machine = factories.make_machine_rater(project)
-    machine_labels.label_by_machine(machine, {factories.make_trace(project): None})
+    trace = factories.make_trace(project)
+    machine_labels.label_by_machine(machine, {trace: None})
+    machine_labels.settle([factories.make_rater(project)], trace, 1)
     client = personas.client("lead")
     address = reverse("dashboard:issue_passport", args=[project.slug, machine.pk])
     assert client.post(address, {"epsilon": "0.2"}).status_code == 302
