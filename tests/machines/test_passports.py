@@ -16,7 +16,7 @@ from labeling.assignments.machine_submissions import MachineRating, MachineSubmi
 from labeling.models import Guideline, Option, Project, Rater, Step, Trace
 from labeling.models.project import Protocol
 from labeling.models.trace import StepKind
-from labeling.quality import resolve
+from labeling.quality import project_stats, resolve, settlements
 from machines import passports, verdicts
 from machines.models import Judge, JudgedTrace, JudgeRun, JudgeVote, MachinePassport
 from machines.passport_models import PassportEnd
@@ -72,7 +72,7 @@ def import_rows(rows: list[dict[str, Any]]) -> tuple[Project, dict[str, Trace]]:
         ratings = [MachineRating(int(index), label) for index, label in row["step_labels"].items()]
         save_machine_submissions(rater=person, submitted=[MachineSubmission(trace.pk, ratings)], now=factories.NOW)
         traces[row["id"]] = trace
-    resolve.settlements.mark_imported_due(trace_ids=[trace.pk for trace in traces.values()], now=factories.NOW)
+    settlements.mark_imported_due(trace_ids=[trace.pk for trace in traces.values()], now=factories.NOW)
     resolve.resolve_due_traces(now=factories.NOW)
     return project, traces
 
@@ -187,11 +187,11 @@ def test_traces_that_the_policy_chose_are_no_evidence_but_weigh_in_strata() -> N
 def test_headline_and_gold_do_not_change_with_machine_labels() -> None:
     project, machine, traces = label_project()
     submitted_work.refresh_quality(now=factories.NOW)
-    before = resolve.project_stats.build_stats_content(project_id=project.pk, now=factories.NOW)
+    before = project_stats.build_stats_content(project_id=project.pk, now=factories.NOW)
     other = factories.make_machine_rater(project, "judge: y")
     machine_labels.label_by_machine(other, dict.fromkeys(traces, 0))
     machine_labels.issue_passport(machine)
-    after = resolve.project_stats.build_stats_content(project_id=project.pk, now=factories.NOW)
+    after = project_stats.build_stats_content(project_id=project.pk, now=factories.NOW)
     assert after == before
 
 

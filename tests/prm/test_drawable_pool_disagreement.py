@@ -20,9 +20,9 @@ def test_disagreement_is_the_share_of_differing_pairs() -> None:
     project = factories.make_project()
     machines = [factories.make_machine_rater(project, f"judge: {name}") for name in "abc"]
     traces = [factories.make_trace(project) for _ in range(4)]
-    for machine, first_errors in zip(machines, ([1, None, 0], [1, 2, None], [1, 1]), strict=True):
-        labels = dict(zip(traces, first_errors, strict=False))
-        machine_labels.label_by_machine(machine, labels)
+    named: list[list[int | None]] = [[1, None, 0], [1, 2, None], [1, 1]]
+    for machine, first_errors in zip(machines, named, strict=True):
+        machine_labels.label_by_machine(machine, dict(zip(traces, first_errors, strict=False)))
     person = factories.make_rater(project)
     machine_labels.label_by_person(person, traces[0], None)
     ids = np.array([trace.pk for trace in traces])
@@ -47,6 +47,7 @@ def test_batch_prefers_traces_on_which_machines_disagree() -> None:
         machine_labels.label_by_machine(machine, labels)
     generation = generation_project.run_generation(project, factories.NOW)
     assert generation.acquisition == "disagreement"
+    assert generation.batch is not None
     policy = TraceDraw.objects.filter(project=project, batch=generation.batch, arm="policy")
     assert policy.count() > 5
     # Quotas of domains and problems leave room for a few others.
