@@ -4,7 +4,8 @@ from typing import Any, ClassVar, cast
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -184,7 +185,11 @@ class AssistedResultView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ}
     actions: ClassVar = {"GET": Action.TAKE_OUT}
 
-    @extend_schema(operation_id="list_assisted_results", responses=AssistedResultSerializer(many=True))
+    @extend_schema(
+        operation_id="list_assisted_results",
+        parameters=[OpenApiParameter("after", OpenApiTypes.INT64, description="The last trace that you have.")],
+        responses=AssistedResultSerializer(many=True),
+    )
     def get(self, request: Request, slug: str) -> Response:
         """Traces settled with a licensed machine, by trace: at most 1,000 after the trace `after`. No dataset of people
         contains them."""

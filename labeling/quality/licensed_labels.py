@@ -53,12 +53,18 @@ def weigh_with_people(
 
 def save_results(*, results: Mapping[int, tuple[int | None, int] | None], project_id: int, now: dt.datetime) -> None:
     """Store for each trace its machine-assisted first error and the number of people behind it, or None for no result.
-    Settled traces are no longer assigned. The caller has locked the traces."""
+    Settled traces are no longer assigned; those that are no longer settled are assigned again. The caller has locked
+    the traces."""
+    reopened = []
     for row in LicensedLabel.objects.filter(trace__in=results):
         result = results[row.trace_id]
+        if row.settled_at is not None and result is None:
+            reopened.append(row.trace_id)
         row.settled_first_error, row.n_people = result or (None, 0)
         row.settled_at = (row.settled_at or now) if result else None
         row.save(update_fields=["settled_first_error", "n_people", "settled_at"])
+    if reopened:
+        queue.reopen_entries(trace_ids=reopened, now=now)
     settled = [trace for trace, result in results.items() if result is not None]
     for source in _WORK_SOURCES if settled else ():
         queue.close_entries(project_id=project_id, arm=source, trace_ids=settled, now=now)

@@ -143,6 +143,17 @@ def test_licensed_vote_saves_one_label_where_people_agree_with_it() -> None:
     assert LicensedLabel.objects.get(pk=other.pk).settled_at is None
 
 
+def test_person_who_disagrees_reopens_a_trace_that_a_machine_settled_alone() -> None:
+    project = factories.make_project(overlap=2)
+    row, _ = license_machine(project, n=8)
+    trace = list_traces(row, LicensedRole.SETTLE)[0]
+    machine_labels.settle([factories.make_rater(project)], trace, 1)  # had opened it before
+    trace.settlement.refresh_from_db()
+    assert trace.settlement.state == SettlementState.READING
+    assert count_open([trace]) == 1
+    assert trace.pk not in licenses.list_results(project.pk).values_list("trace", flat=True)
+
+
 @pytest.mark.parametrize(("n_wrong", "is_active"), [(0, True), (4, False)])
 def test_retests_end_a_license(*, n_wrong: int, is_active: bool) -> None:
     project = factories.make_project(overlap=1)
