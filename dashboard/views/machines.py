@@ -34,7 +34,7 @@ from stats import drift
 from stats.alternative_annotator import EPSILONS
 from stats.drift import DriftPlan
 
-_MAX_SHOWN = 20
+_MAX_LICENSES = 20
 _OVERALL = ("exact", "within_one", "has_error_kappa")
 _AGAINST_CONSENSUS = ("accuracy", "step_accuracy", "missed", "false_alarms")
 
@@ -153,8 +153,7 @@ def _render_machine(
     passport_form: PassportForm | None = None,
     license_form: LicenseForm | None = None,
 ) -> HttpResponse:
-    history = list(machine.passports.select_related("issued_by").order_by("-issued_at", "-pk")[:_MAX_SHOWN])
-    passport = history[0] if history else None
+    passport = machine.passports.select_related("issued_by").order_by("-issued_at", "-pk").first()
     job = Job.objects.filter(subject=f"machine_rater:{machine.pk}").order_by("-pk").first()
     may_license = roles.membership_may(actor, Action.LICENSE)
     if license_form is None and passport is not None and passport.expired_at is None and may_license:
@@ -168,7 +167,6 @@ def _render_machine(
         machine=machine,
         passport=passport,
         figures=_build_figures(passport, actor) if passport else None,
-        history=history,
         job=job,
         licenses=_summarize_licenses(machine),
         problem=problem,
@@ -327,7 +325,7 @@ def _name_stratum(stratum: Stratum) -> str:
 
 
 def _summarize_licenses(machine: Rater) -> list[LicenseSummary]:
-    rows = list(machine.licenses.select_related("granted_by").order_by("-pk")[:_MAX_SHOWN])
+    rows = list(machine.licenses.select_related("granted_by").order_by("-pk")[:_MAX_LICENSES])
     counts = licenses.count_roles(rows)
     summaries = []
     for row in rows:
