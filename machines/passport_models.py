@@ -110,7 +110,8 @@ class MachineLicense(models.Model):
                 condition=Q(retest_share__gte=0.05, retest_share__lte=1), name="a_license_is_re_tested"
             ),
             models.CheckConstraint(
-                condition=Q(may_settle=False) | Q(lower_bound__gte=F("promised")), name="a_license_keeps_its_promise"
+                condition=Q(may_settle=False) | Q(lower_bound__isnull=False, lower_bound__gte=F("promised")),
+                name="a_license_keeps_its_promise",
             ),
             models.CheckConstraint(
                 condition=Q(ended_at=None, ended_because="") | Q(ended_at__isnull=False) & ~Q(ended_because=""),
