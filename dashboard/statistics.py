@@ -94,6 +94,27 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
         _("False alarms"),
         _("Share of negative ratings on steps that the other annotators rate neutral or positive. Below 0.10 is good."),
     ),
+    "machine_accuracy": StatisticKind(
+        _("First error, against the consensus"),
+        _("Share of traces on which the machine names the first error of the consensus. Unreadable answers are wrong."),
+    ),
+    "machine_step_accuracy": StatisticKind(
+        _("Steps, against the consensus"),
+        _("Share of labeled steps to which the machine gives the label of the consensus. Missing labels are wrong."),
+    ),
+    "machine_missed": StatisticKind(
+        _("Missed errors"), _("Share of traces with an error on which the machine names a later step or none.")
+    ),
+    "machine_false_alarms": StatisticKind(
+        _("False alarms"), _("Share of correct steps that the machine reached and called the first error.")
+    ),
+    "machine_gold": StatisticKind(_("Hidden gold"), _("Share of hidden gold that the machine answers correctly.")),
+    "machine_brier": StatisticKind(
+        _("Brier score"), _("Mean squared difference between the stated probability and the outcome. Lower is better.")
+    ),
+    "machine_ece": StatisticKind(
+        _("Calibration error"), _("Mean distance between stated probabilities and shares of correct labels.")
+    ),
     "pairwise_agreement": StatisticKind(
         _("Raw agreement"),
         _("Share of pairs with the same rating. Chance alone makes it high when one rating is common."),
@@ -117,6 +138,10 @@ _REASON_TEXTS: dict[str, LazyText] = {
     Reason.BELOW_PROMISE: _("None: no threshold reaches 0.90 on hidden gold."),
     Reason.FEW_RATERS: _("Undefined: fewer than 5 annotators have been screened."),
     Reason.FEW_LABELERS: _("No interval: fewer than 5 annotators have submitted labels."),
+    Reason.FEW_PEOPLE: _("Undefined: fewer than 3 people have labeled 30 of these traces that others labeled too."),
+    Reason.FEW_BLIND: _("Fewer than 30 problems have been labeled by people."),
+    Reason.FEW_LABELED: _("Fewer than 20 problems have been labeled by people."),
+    Reason.NO_DEPENDENCE: _("The machine gives all traces the same label."),
 }
 
 

@@ -18,6 +18,7 @@ from dashboard.views import (
     judges,
     lifecycle,
     machine_consensus,
+    machines,
     members,
     messages,
     notices,
@@ -105,6 +106,10 @@ _JUDGES = [
     path("<int:judge>/run", judges.run_judge, name="run_judge"),
     path("runs/<int:run>/cancel", judges.cancel_judge_run, name="cancel_judge_run"),
     path("runs/<int:run>/resume", judges.resume_judge_run, name="resume_judge_run"),
+    path("machines/<int:rater>/", machines.show_machine, name="machine"),
+    path("machines/<int:rater>/passport", machines.issue_passport, name="issue_passport"),
+    path("machines/<int:rater>/license", machines.grant_license, name="grant_license"),
+    path("licenses/<int:license>/revoke", machines.revoke_license, name="revoke_license"),
 ]
 _ANNOTATORS = [
     path("", annotators.show_annotators, name="annotators"),

@@ -13,7 +13,7 @@ without one of these has no answer, which is neither right nor wrong.
 import re
 from enum import StrEnum
 from fractions import Fraction
-from re import _constants, _parser  # type: ignore[attr-defined]  # the only way to see what a pattern can cost
+from re import _constants, _parser
 from typing import Any
 
 from machines.expressions import is_same_expression

@@ -318,3 +318,7 @@ class MachineBudget(models.Model):
 
     def __str__(self) -> str:
         return f"budget of {self.project_id}"
+
+
+from machines.passport_models import MachineLicense as MachineLicense  # noqa: E402  Django looks for models here
+from machines.passport_models import MachinePassport as MachinePassport  # noqa: E402  as above

@@ -17,7 +17,7 @@ from events.models import Event
 from exports.models import Delivery, Snapshot
 from labeling.models import Assignment, Project, Rater, Source
 from labeling.projects.money import format_money
-from machines.models import JudgeRun
+from machines.models import JudgeRun, MachineLicense
 from prm.models import PRM, Generation
 
 TEST_KIND = "webhook.test"
@@ -59,6 +59,15 @@ def _read_generation(event: Event, number: int) -> Fields:
 def _read_judge_run(event: Event, number: int) -> Fields:
     judge = JudgeRun.objects.filter(pk=number).values_list("judge", flat=True).first()
     return {"run": number, "judge": judge, "name": event.detail.get("judge"), **_pick(event, "why", "line")}
+
+
+def _read_passport(event: Event, number: int) -> Fields:
+    return {"rater": number, **_pick(event, "machine", "why")}
+
+
+def _read_license(event: Event, number: int) -> Fields:
+    rater = MachineLicense.objects.filter(pk=number).values_list("rater", flat=True).first()
+    return {"license": number, "rater": rater, **_pick(event, "machine", "why")}
 
 
 def _read_budget(event: Event, number: int) -> Fields:
@@ -117,6 +126,20 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         _read_judge_run,
         "judge",
     ),
+    "passport.expired": NoticeKind(
+        gettext_lazy("Machine’s passport expired"),
+        gettext_lazy("The passport of the machine %(machine)s expired (%(why)s)."),
+        "dashboard:machine",
+        _read_passport,
+        "rater",
+    ),
+    "machine_license.ended": NoticeKind(
+        gettext_lazy("Machine’s license ended"),
+        gettext_lazy("A license of the machine %(machine)s ended (%(why)s)."),
+        "dashboard:machine",
+        _read_license,
+        "rater",
+    ),
     "project.budget_warned": NoticeKind(
         gettext_lazy("Budget 80% spent"),
         gettext_lazy("%(spent_shown)s of the %(amount_shown)s budget has been spent."),
@@ -158,6 +181,7 @@ def find_project_id(event: Event) -> int | None:
         "project": Project.objects.values_list("pk"),
         "snapshot": Snapshot.objects.values_list("project"),
         "generation": Generation.objects.values_list("project"),
+        "machine_rater": Rater.objects.values_list("project"),
         "judge_run": JudgeRun.objects.values_list("judge__project"),
         "prm": PRM.objects.values_list("project"),
         "delivery": Delivery.objects.values_list("snapshot__project"),

@@ -21,6 +21,7 @@ class Action(StrEnum):
     BRING_IN = "bring_in"  # import traces and upload scores
     TAKE_OUT = "take_out"  # build and download snapshots
     TRAIN = "train"  # register, train, use and select PRMs
+    LICENSE = "license"  # license machines to label or settle traces
     READ_SETTINGS = "read_settings"  # see settings and guidelines
     READ_QUALITY = "read_quality"  # see figures and submissions of annotators
     AUDIT = "audit"  # see who did what, and when

@@ -83,6 +83,8 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "people.Invitation": ("note",),
     "prm.FileEvaluation": ("name",),
     "machines.Judge": ("name", "prompt"),
+    "machines.MachinePassport": ("content", "identity"),
+    "machines.MachineLicense": ("domain",),
     "exports.ProjectDisclosure": (
         "process_supervised",
         "base_model",

@@ -23,7 +23,7 @@ from prm.drawable_pool import DrawablePool
 from prm.evaluation import audits
 from prm.models import PRM, Generation, LoopRules
 from prm.models.generation import Stage
-from prm.selection import batches, draws
+from prm.selection import acquisitions, batches, draws
 from prm.selection.acquisitions import Pool, ReadingRates
 from prm.selection.draws import DrawArm, DrawRules, PoolDraw
 
@@ -74,6 +74,8 @@ def _draw_batch(
     pace = drawable_pool.fit_reading_pace(manifest, prm)
     rules = generations.load_loop_rules(generation.project)
     acquisition = generations.effective_acquisition(rules)
+    if acquisition == acquisitions.disagreement.__name__:
+        drawable = drawable_pool.add_disagreement(drawable)
     drawn = draw_with_acquisition(
         drawable,
         pace.reading,

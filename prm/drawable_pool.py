@@ -8,8 +8,9 @@ traces that were opened before or beside a batch count as drawn too. Only drawn 
 read: the cost does not depend on the size of the pool.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ from labeling import queue
 from labeling.models import Assignment, Lane, Manifest, QueueEntry, Trace, TraceDraw
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, Population
 from labeling.models.queue import SamplingSource
+from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
+from labeling.quality import submitted_reports
 from prm import labeled_traces, scores
 from prm.models import PRM, Score
 from prm.selection import acquisitions, draws, hazards
@@ -63,6 +66,26 @@ def load_drawable_pool(prm: PRM) -> DrawablePool:
     places = [uniform_walk_position(prm.project_id, row.trace) for row in rows]
     trace_ids = np.array([row.trace for row in rows], dtype=np.int64)
     return DrawablePool(trace_ids, pool, np.array(places, dtype=np.float64))
+
+
+def add_disagreement(drawable: DrawablePool) -> DrawablePool:
+    """Return the pool with the disagreement of machine raters on each trace: the share of pairs of them that name
+    different first errors, 0 with fewer than two."""
+    found: dict[int, list[int | None]] = defaultdict(list)
+    for part in paging.split(drawable.trace_ids.tolist(), _TRACES_PER_QUERY):
+        rows = Assignment.objects.counted().filter(
+            trace__in=part, purpose=AssignmentPurpose.WORK, rater__kind=RaterKind.MACHINE
+        )
+        for report in submitted_reports.load_revision_reports(list(rows.values_list("pk", "submitted_revision"))):
+            found[report.trace_id].append(report.position)
+    shares = [_count_differing_pairs(found.get(trace, [])) for trace in drawable.trace_ids.tolist()]
+    return replace(drawable, pool=replace(drawable.pool, disagreement=np.array(shares, dtype=np.float64)))
+
+
+def _count_differing_pairs(first_errors: Sequence[int | None]) -> float:
+    n = len(first_errors)
+    same = sum(k * (k - 1) for k in Counter(first_errors).values())
+    return 1 - same / (n * (n - 1)) if n > 1 else 0.0
 
 
 def make_pool_of_trace(prm: PRM, columns: Floats) -> Pool:

@@ -23,6 +23,14 @@ Monitoring
     rater_signals                             speed, runs and rates that may need attention
     strata                                    stratified draws of gold traces
 
+Machines beside people
+    machine_agreement                         agreement of a machine with people, its missed errors and false alarms
+    reliability.estimate_reliability          reliability bins, Brier score, calibration error of probabilities
+    alternative_annotator                     whether a machine may stand in for a person
+    machine_licenses.bound_strata             where a machine's labels keep a promised precision
+    drift                                     whether a licensed machine has become worse
+    prediction_powered                        figures of a pool from few labels by people and many by a machine
+
 Files
     ratings_file, crowd_analysis              CSV of ratings -> agreement report or consensus labels
 """

@@ -24,6 +24,10 @@ class Reason(enum.StrEnum):
     NOT_DRAWN = "no bootstrap is drawn for this statistic"
     FEW_RATERS = "fewer than 5 screened raters"
     FEW_LABELERS = "fewer than 5 raters with labels"
+    FEW_PEOPLE = "fewer than 3 people with 30 traces each that others labeled too"
+    FEW_BLIND = "fewer than 30 problems that people labeled blind"
+    FEW_LABELED = "fewer than 20 problems with labels by people"
+    NO_DEPENDENCE = "the machine's answers do not vary"
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,25 @@ def t_quantile(*, p: float, df: float) -> float:
     return float(stdtrit(df, p))
 
 
+def t_probability(*, value: float, df: float) -> float:
+    """Return the probability that Student's t is at most `value`."""
+    from scipy.special import stdtr
+
+    return float(stdtr(df, value))
+
+
+def beta_quantile(*, a: float, b: float, p: float) -> float:
+    from scipy.special import betaincinv
+
+    return float(betaincinv(a, b, p))
+
+
+def chi_squared_quantile(*, p: float, df: int) -> float:
+    from scipy.special import chdtri
+
+    return float(chdtri(df, 1 - p))
+
+
 def jackknife_interval(
     *, value: float, without_one: Floats, floor: float, copies: Ints | None = None, level: float = 0.95
 ) -> Interval | Reason:

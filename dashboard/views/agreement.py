@@ -17,6 +17,7 @@ from dashboard import rater_names, render, statistics
 from dashboard.access import safe_view
 from dashboard.consensus_comparison import compare_consensus
 from dashboard.figures import Chart, DataTable, TableColumn, number_columns
+from dashboard.pool_estimates import load_pool_estimates
 from dashboard.statistics import StatisticEstimate
 from formats import integers
 from labeling.models import Project, Rater
@@ -440,12 +441,14 @@ def show_agreement(request: HttpRequest, actor: Membership) -> HttpResponse:
     is_only = request.GET.get("choice") == "only"
     agreement = load_agreement(actor.project, actor, part=request.GET.get("of", ""), raters=raters, is_only=is_only)
     await_stats(stats=agreement["stats"] if agreement else None, now=timezone.now())
+    pool = load_pool_estimates(actor.project)
     return render.project_page(
         request,
         actor,
         "dashboard/agreement.html",
         here="agreement",
-        tables=agreement["tables"] if agreement else [],
+        tables=[*(agreement["tables"] if agreement else []), *([pool.table] if pool else [])],
+        pool=pool,
         agreement=agreement,
         fit=load_current_fit(actor.project.pk),
         assisted_fit=load_current_fit(actor.project.pk, FitBasis.ASSISTED),

@@ -19,7 +19,8 @@ from dashboard.time_left import format_time_left
 from exports.models import Delivery, Snapshot
 from jobs import control
 from jobs.models import Job, JobState
-from labeling.models import Project
+from labeling.models import Project, Rater
+from labeling.models.rater import RaterKind
 from machines.models import JudgeRun
 from people import roles
 from people.models import Membership
@@ -39,6 +40,7 @@ JOB_LABELS: dict[str, str | Promise] = {
     "prm.select": _("Select the next traces"),
     "prm.evaluate_file": _("Evaluate a PRM on a file"),
     "machines.judge": _("Run a judge"),
+    "machines.passport": _("Issue the passport of a machine"),
     "exports.prepare": _("Freeze a snapshot"),
     "exports.build_shard": _("Write a snapshot"),
     "exports.finish": _("Finish a snapshot"),
@@ -127,6 +129,7 @@ def _select_all_jobs(project: Project) -> QuerySet[Job]:
     parts = [
         *_list_subjects(Generation.objects.filter(project=project), "generation"),
         *_list_subjects(JudgeRun.objects.filter(judge__project=project), "judge_run"),
+        *_list_subjects(Rater.objects.filter(project=project, kind=RaterKind.MACHINE), "machine_rater"),
         *_list_subjects(Snapshot.objects.filter(project=project), "snapshot"),
         *_list_subjects(Delivery.objects.filter(snapshot__project=project), "delivery"),
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -20,10 +21,20 @@ from dashboard.time_left import format_time_left
 from formats import integers
 from jobs.models import Job, JobState
 from labeling import step_numbers
+from labeling.models import Rater
+from labeling.models.rater import RaterKind
 from labeling.step_numbers import StepNumbers
 from machines import cost_caps, judges, runs
 from machines.judges import InvalidJudge
-from machines.models import Judge, JudgeContractKind, JudgeRun, JudgeRunState, JudgeVote, MachineBudget
+from machines.models import (
+    Judge,
+    JudgeContractKind,
+    JudgeRun,
+    JudgeRunState,
+    JudgeVote,
+    MachineBudget,
+    MachinePassport,
+)
 from machines.runs import RunRefused
 from machines.stored_answers import read_stored_answer
 from people import roles
@@ -33,6 +44,7 @@ from people.roles import Action
 _MAX_SHOWN_ANSWERS = 6
 _MAX_ANSWER_CHARACTERS = 6_000
 _MAX_RUNS = 20
+_MAX_MACHINES = 200
 
 
 @dataclass(frozen=True)
@@ -219,6 +231,7 @@ def _render_judges(
         here="judges",
         status=status,
         judges=[(judge, latest.get(judge.pk)) for judge in rows],
+        machines=_list_machines(actor.project_id),
         budget=budget,
         spent=cost_caps.sum_project(actor.project_id),
         original=original,
@@ -229,6 +242,15 @@ def _render_judges(
         or CapForm(initial=vars(budget) if budget else None, auto_id="id_budget_%s"),
         may_train=roles.membership_may(actor, Action.TRAIN),
     )
+
+
+def _list_machines(project_id: int) -> QuerySet[Rater]:
+    rows = Rater.objects.filter(project=project_id, kind=RaterKind.MACHINE)
+    passports = MachinePassport.objects.valid().filter(rater=OuterRef("pk"))
+    n_licenses = Count("licenses", filter=Q(licenses__ended_at=None))
+    return rows.annotate(has_passport=Exists(passports), n_licenses=n_licenses).order_by("machine", "pk")[
+        :_MAX_MACHINES
+    ]
 
 
 def _render_judge(

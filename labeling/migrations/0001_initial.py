@@ -617,7 +617,7 @@ class Migration(migrations.Migration):
             name='SettlementDay',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('reading', 'being labeled'), ('asked', 'additional label requested'), ('settled', 'settled by annotators'), ('contested', 'contested'), ('decided', 'decided by a person'), ('live', 'no common steps')], max_length=10)),
+                ('state', models.CharField(choices=[('reading', 'being labeled'), ('asked', 'additional label requested'), ('settled', 'settled by annotators'), ('contested', 'contested'), ('decided', 'decided by a person'), ('live', 'no common steps'), ('assisted', 'settled with a machine')], max_length=10)),
                 ('day', models.DateField()),
                 ('traces', models.BigIntegerField()),
                 ('steps', models.BigIntegerField()),
@@ -822,7 +822,7 @@ class Migration(migrations.Migration):
             name='Settlement',
             fields=[
                 ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='settlement', serialize=False, to='labeling.trace')),
-                ('state', models.CharField(choices=[('reading', 'being labeled'), ('asked', 'additional label requested'), ('settled', 'settled by annotators'), ('contested', 'contested'), ('decided', 'decided by a person'), ('live', 'no common steps')], default='reading', max_length=10)),
+                ('state', models.CharField(choices=[('reading', 'being labeled'), ('asked', 'additional label requested'), ('settled', 'settled by annotators'), ('contested', 'contested'), ('decided', 'decided by a person'), ('live', 'no common steps'), ('assisted', 'settled with a machine')], default='reading', max_length=10)),
                 ('reason', models.CharField(blank=True, max_length=40)),
                 ('n_readings', models.PositiveSmallIntegerField(default=0)),
                 ('n_votes', models.PositiveSmallIntegerField(default=0)),
@@ -1340,5 +1340,26 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='firsterrorreport',
             index=models.Index(condition=models.Q(('has_bad_problem', True)), fields=['project'], name='report_of_bad_problem'),
+        ),
+        migrations.CreateModel(
+            name='LicensedLabel',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='licensed_label', serialize=False, to='labeling.trace')),
+                ('license', models.BigIntegerField()),
+                ('role', models.CharField(choices=[('retest', 're-test: people label it as usual'), ('vote', 'counts as one label'), ('settle', 'settles the trace alone')], max_length=8)),
+                ('retest_probability', models.FloatField()),
+                ('first_error', models.PositiveIntegerField(blank=True, null=True)),
+                ('drawn_at', models.DateTimeField()),
+                ('settled_at', models.DateTimeField(blank=True, null=True)),
+                ('settled_first_error', models.PositiveIntegerField(blank=True, null=True)),
+                ('n_people', models.PositiveSmallIntegerField(default=0)),
+                ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='licensed_labels', to='labeling.project')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['license', 'role'], name='labels_of_license')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('role', 'retest'), _negated=True), ('settled_at', None), _connector='OR'), name='a_retest_settles_nothing'), models.CheckConstraint(condition=models.Q(('retest_probability__gt', 0), ('retest_probability__lte', 1)), name='every_licensed_trace_may_be_a_retest')],
+            },
         ),
     ]

@@ -108,6 +108,7 @@ class SettlementState(models.TextChoices):
     CONTESTED = "contested", _("contested")
     DECIDED = "decided", _("decided by a person")
     LIVE = "live", _("no common steps")
+    ASSISTED = "assisted", _("settled with a machine")  # stored apart: see `LicensedLabel`
 
 
 class Settlement(models.Model):

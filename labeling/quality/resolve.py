@@ -18,10 +18,18 @@ from django.db import DatabaseError, transaction
 import rawsql
 from events import audit_log
 from labeling import queue
-from labeling.models import Project, RaterModelFit, Settlement
+from labeling.models import LicensedLabel, Project, RaterModelFit, Settlement
 from labeling.models.consensus import ConsensusSource, FitBasis, SettlementState
 from labeling.models.project import Protocol
-from labeling.quality import consensus, project_stats, rater_model, redundancy, settlements, submitted_reports
+from labeling.quality import (
+    consensus,
+    licensed_labels,
+    project_stats,
+    rater_model,
+    redundancy,
+    settlements,
+    submitted_reports,
+)
 from labeling.quality.consensus import (
     NO_ASSISTED_CONSENSUS,
     AssistedConsensus,
@@ -65,6 +73,7 @@ class _TraceReview:
     n_returned: int = 0  # how many of these slots this resolution gives to others
     is_in_lane: bool = True
     settles_by_model: bool = False
+    licensed: LicensedLabel | None = None  # the label of a machine that may count here
 
     @property
     def overlap(self) -> int:
@@ -163,8 +172,12 @@ def _resolve_all(project: Project, rows: Sequence[Settlement], now: dt.datetime)
     submissions = submitted_reports.load_submitted_reports([row.trace_id for row in rows])
     _save_reports(project, _select_voting(submissions))
     reviews = list(_build_reviews(project, rows, submissions, _load_set_aside([row.trace_id for row in rows])))
+    licensed = LicensedLabel.objects.counting().in_bulk([row.trace_id for row in rows])
+    for review in reviews:
+        review.licensed = licensed.get(review.row.trace_id)
     settled = [(review, weighed) for review in reviews if (weighed := _resolve_trace(review, now)) is not None]
     _save_consensus(project, settled, now)
+    _settle_with_machines([review for review in reviews if review.licensed is not None], now)
     settlements.save_resolved(rows)
     returned = {review.row.trace_id: review.n_returned for review in reviews if review.n_returned}
     if returned:
@@ -347,6 +360,25 @@ def _resolve_trace(review: _TraceReview, now: dt.datetime) -> WeighedVotes | Non
         if row.state != SettlementState.DECIDED and row.reason != REOPENED and not _is_sent_back(review):
             return _apply_outcome(review, weighed, now)
     return None
+
+
+def _settle_with_machines(reviews: Sequence[_TraceReview], now: dt.datetime) -> None:
+    """Settle traces with the labels of licensed machines where people alone have not settled them."""
+    results: dict[int, tuple[int | None, int] | None] = {}
+    for review in reviews:
+        row, label = review.row, review.licensed
+        found = None
+        if label is not None and row.state in (SettlementState.READING, SettlementState.ASKED):
+            n_added = len(review.rounds)
+            found = licensed_labels.weigh_with_people(
+                label, review.submissions, overlap=review.overlap, added=n_added, set_aside=review.n_aside
+            )
+        results[row.trace_id] = None
+        if found is not None and not _is_sent_back(review) and row.reason != REOPENED:
+            results[row.trace_id] = (found[1], len(review.submissions))
+            _set_state(row, SettlementState.ASSISTED, found[0], now)
+    if results:
+        licensed_labels.save_results(results=results, project_id=reviews[0].project.pk, now=now)
 
 
 def _is_sent_back(review: _TraceReview) -> bool:

@@ -50,6 +50,8 @@ RESOLUTION_REASONS = {
     "reopened": _("The trace was reopened and is waiting for a decision."),
     "set_aside": _("Labels were set aside. The trace is waiting for new ones."),
     "set_aside_at_limit": _("Labels were set aside, and no more labels can be requested."),
+    "licensed": _("A licensed machine labeled this trace alone. No person has labeled it."),
+    "licensed_vote": _("People and a licensed machine agree on the first error or agree that there is none."),
     "live": _("The steps were generated during labeling, so no two annotators labeled the same ones."),
 }
 

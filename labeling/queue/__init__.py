@@ -30,6 +30,7 @@ from labeling.queue.lane_entries import (
     list_drawable_traces,
     next_batch_number,
     reinstate_traces,
+    reopen_entries,
     reorder_lane,
     save_draws,
     shuffle_key,

@@ -193,6 +193,15 @@ def reinstate_traces(*, trace_ids: Sequence[int], now: dt.datetime, reason: str,
     return len(ids)
 
 
+def reopen_entries(*, trace_ids: Sequence[int], now: dt.datetime) -> None:
+    """Undo `close_entries` for work: assign these traces again, with the slots that no assignment holds. The caller has
+    locked the traces."""
+    ids = set(trace_ids)
+    _reopen_work(ids)
+    for lane in Lane.objects.filter(entries__trace_id__in=ids).distinct():
+        reset_exhausted_cursors(lane.pk, now)
+
+
 def _reopen_work(trace_ids: set[int]) -> None:
     held = Assignment.objects.filter(trace_id__in=trace_ids, holds_slot=True).values("trace_id")
     taken = dict(held.annotate(n=Count("pk")).values_list("trace_id", "n"))

@@ -61,7 +61,13 @@ _SOURCE_OF_USE = {
 WAS_GOLD = Exists(Gold.objects.filter(trace=OuterRef("trace")))
 
 # A change of the overlap does not give these out again: they have a consensus, or a person has to decide.
-_FINAL_STATES = (SettlementState.SETTLED, SettlementState.CONTESTED, SettlementState.DECIDED, SettlementState.LIVE)
+_FINAL_STATES = (
+    SettlementState.SETTLED,
+    SettlementState.CONTESTED,
+    SettlementState.DECIDED,
+    SettlementState.LIVE,
+    SettlementState.ASSISTED,
+)
 
 # A claim holds its lock for a few milliseconds, longer on a busy machine. The attempts take about two seconds in total.
 _ATTEMPTS = 40

@@ -16,6 +16,8 @@ Acquisition functions give scores above zero; a trace with a higher one is label
     margin                       1 - (p₁ - p₂), the two most probable positions of the first error, "none" included
     convincing_wrong_answer      P(none) if the answer is known to be wrong, else almost zero
     longest                      mean log characters of a step: uses no PRM, but is a strong baseline
+    disagreement                 share of pairs of machine raters that name different first errors; almost zero with
+                                 fewer than two of them
     random                       1
 
 H_b is the binary entropy. A project can name its own function as
@@ -71,11 +73,13 @@ class Pool:
     domains: Ints
     is_answer_wrong: Bools
     is_answer_right: Bools
+    disagreement: Floats | None = None  # of machine raters, per trace; only loaded for its acquisition
 
     def __post_init__(self) -> None:
         steps = {len(self.hazards), len(self.words), len(self.characters)}
         outcomes = {len(self.is_answer_wrong), len(self.is_answer_right)}
         traces = {len(self.lengths), len(self.problems), len(self.domains), *outcomes}
+        traces |= set() if self.disagreement is None else {len(self.disagreement)}
         if len(steps) != 1 or len(traces) != 1 or self.lengths.sum() != len(self.hazards):
             raise ValueError("every step needs a hazard and a size, every trace a length, a problem and a domain")
         if len(self.lengths) and self.lengths.min() < 1:
@@ -185,6 +189,10 @@ def longest(pool: Pool, reading: ReadingRates) -> Floats:
     return np.asarray(pool.sum_per_trace(np.log1p(pool.characters)) / pool.lengths)
 
 
+def disagreement(pool: Pool, reading: ReadingRates) -> Floats:
+    return np.zeros(pool.n) if pool.disagreement is None else pool.disagreement
+
+
 def random(pool: Pool, reading: ReadingRates) -> Floats:
     return np.ones(pool.n)
 
@@ -210,6 +218,7 @@ ACQUISITIONS: dict[str, Acquisition] = {
         margin,
         convincing_wrong_answer,
         longest,
+        disagreement,
         random,
     )
 }

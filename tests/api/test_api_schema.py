@@ -26,7 +26,7 @@ from schemathesis.core.result import Ok
 from accounts import tokens
 from accounts.models import Scope, User
 from tests.exports.url_cases import snapshot_file_args
-from tests.machines.url_cases import make_run
+from tests.machines.url_cases import license_args, make_run
 from tests.people.personas import MEMBERS, LoggedInPersonas
 from tests.prm.url_cases import prm_args
 from tests.url_arguments import import_args
@@ -65,6 +65,7 @@ def make_arguments(personas: LoggedInPersonas) -> dict[str, Any]:
     run, cast = make_run(personas.cast), personas.cast
     prm_args(cast)
     numbers = {"judge": run.judge_id, "run": run.pk, "job": import_args(cast)["job"]}
+    numbers |= {"rater": run.judge.rater_id, "license": license_args(cast)["license"]}
     return {**numbers, **snapshot_file_args(cast)}
 
 

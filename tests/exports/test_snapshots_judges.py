@@ -11,6 +11,7 @@ from labeling.models import Project, Rater
 from machines import judges
 from prm import scores
 from tests import factories
+from tests.labeling.quality import submitted_work
 from tests.machines import judged_project, machine_labels
 from tests.machines.chat_servers import ChatServer, Scripted, always, running_chat
 
@@ -100,11 +101,11 @@ def compared() -> Project:
     critic, monte_carlo = (factories.make_machine_rater(project, name) for name in (CRITIC, MONTE_CARLO))
     for first, second in ((1, 1), (None, None), (0, 2), (None, 1)):
         trace = factories.make_trace(project)
-        machine_labels.label_trace(critic, trace, first)
-        machine_labels.label_trace(monte_carlo, trace, second)
-        machine_labels.label_by_people(trace, 1)
+        machine_labels.label_by_machine(critic, {trace: first})
+        machine_labels.label_by_machine(monte_carlo, {trace: second})
+        machine_labels.settle(submitted_work.make_raters(trace.project, 2), trace, 1)
     lonely = factories.make_trace(project)
-    machine_labels.label_trace(critic, lonely, 1)
+    machine_labels.label_by_machine(critic, {lonely: 1})
     return project
 
 
@@ -127,7 +128,7 @@ def test_snapshot_keeps_what_machines_agree_on(compared: Project, tmp_path: Path
 def test_machines_here_are_named_by_their_labels(project: Project, tmp_path: Path) -> None:
     other = factories.make_machine_rater(project, MONTE_CARLO)
     for trace in project.traces.all():
-        machine_labels.label_trace(other, trace, 1)
+        machine_labels.label_by_machine(other, {trace: 1})
     rows = build(
         project,
         tmp_path / "out",

@@ -13,6 +13,7 @@ from machines import consensus_report
 from machines.consensus_report import ComparedTrace, report_on_traces
 from tests import factories
 from tests.api import api_clients
+from tests.labeling.quality import submitted_work
 from tests.machines import machine_labels
 from tests.people.personas import LoggedInPersonas
 
@@ -46,9 +47,9 @@ def labeled(personas: LoggedInPersonas) -> Project:
     errors = [(1, 1, 1), (None, None, None), (0, 0, 0), (2, 2, 1), (1, 0, 1), (None, 2, 2)]
     for first, second, human in errors:
         trace = factories.make_trace(project)
-        machine_labels.label_trace(monte_carlo, trace, first)
-        machine_labels.label_trace(judge, trace, second)
-        machine_labels.label_by_people(trace, human)
+        machine_labels.label_by_machine(monte_carlo, {trace: first})
+        machine_labels.label_by_machine(judge, {trace: second})
+        machine_labels.settle(submitted_work.make_raters(project, 2), trace, human)
     return project
 
 

@@ -1,7 +1,11 @@
 """The URLs of judges for `tests.test_permissions`: method, expected answers by persona, arguments."""
 
+from machines.license_strata import Stratum
+from machines.licenses import grant_license
 from machines.models import JudgeRun
-from tests.machines import judged_project
+from tests import factories
+from tests.dashboard.url_cases import answers_for_managers
+from tests.machines import judged_project, machine_labels
 from tests.people.personas import Personas
 from tests.prm.url_cases import (
     Arguments,
@@ -36,6 +40,27 @@ def paused_run_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "run": run.pk}
 
 
+def machine_args(cast: Personas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "rater": factories.make_machine_rater(cast.project).pk}
+
+
+def passport_args(cast: Personas) -> dict[str, object]:
+    machine = factories.make_machine_rater(cast.project)
+    machine_labels.make_passport(machine)
+    return {"slug": cast.project.slug, "rater": machine.pk}
+
+
+def license_args(cast: Personas) -> dict[str, object]:
+    row = grant_license(
+        passport=machine_labels.make_passport(factories.make_machine_rater(cast.project)),
+        stratum=Stratum("", 1, 4, says_error=False),
+        may_settle=True,
+        by=None,
+        now=factories.NOW,
+    )
+    return {"slug": cast.project.slug, "license": row.pk}
+
+
 JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:judges": ("get", answers_for_readers(200), project_args),
     "dashboard:add_judge": ("post", answers_for_trainers(422), project_args),
@@ -54,5 +79,14 @@ JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "api:judge_run": ("get", answers_without_token(401), run_args),
     "api:resume_judge_run": ("post", answers_without_token(401), run_args),
     "api:machine_consensus": ("get", answers_without_token(401), project_args),
+    "dashboard:machine": ("get", answers_for_readers(200), passport_args),
+    "dashboard:issue_passport": ("post", answers_for_trainers(422), machine_args),
+    "dashboard:grant_license": ("post", answers_for_managers(422), passport_args),
+    "dashboard:revoke_license": ("post", answers_for_managers(302), license_args),
+    "api:machines": ("get", answers_without_token(401), project_args),
+    "api:passport": ("get", answers_without_token(401), passport_args),
+    "api:licenses": ("get", answers_without_token(401), passport_args),
+    "api:revoke_license": ("post", answers_without_token(401), license_args),
+    "api:assisted_results": ("get", answers_without_token(401), project_args),
     "api:machine_budget": ("put", answers_without_token(401), project_args),
 }

@@ -1,5 +1,6 @@
 """What each kind of notice contains: made by the real functions, and described in the guide."""
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +22,10 @@ from jobs.models import Job
 from jobs.runner import JobProgress
 from labeling import assignments, raters
 from labeling.models import Project, Rater
-from labeling.projects import budgets
+from labeling.projects import budgets, lifecycle
+from machines import licenses, passports
+from machines.license_strata import Stratum
+from machines.passport_models import LicenseEnd
 from notices import kinds, outbox, subscriptions
 from notices.models import Notice
 from people import members
@@ -33,7 +37,7 @@ from tests import factories
 from tests.conventions.rule import text_of
 from tests.exports import snapshot_builder
 from tests.labeling.quality import submitted_work
-from tests.machines import judged_project
+from tests.machines import judged_project, machine_labels
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -101,12 +105,27 @@ def fail(job: Job) -> Iterator[JobProgress]:
     raise JobFailed("The disk is full.")
 
 
+def expire_passport(project: Project, lead: User, folder: Path) -> None:
+    machine_labels.make_passport(factories.make_machine_rater(project))
+    lifecycle.publish_guideline(project=project, body="New.", by=lead, now=NOW)
+    passports.check_passports(now=NOW + dt.timedelta(hours=1))
+
+
+def end_license(project: Project, lead: User, folder: Path) -> None:
+    passport = machine_labels.make_passport(factories.make_machine_rater(project))
+    stratum = Stratum("", 1, 4, says_error=False)
+    row = licenses.grant_license(passport=passport, stratum=stratum, may_settle=True, by=lead, now=NOW)
+    licenses.end_license(license=row, because=LicenseEnd.REVOKED, by=lead, now=NOW)
+
+
 CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "rater.paused": pause_rater,
     "import.done": import_file,
     "snapshot.built": build_snapshot,
     "generation.judged": judge_generation,
     "judge_run.paused": pause_judge,
+    "passport.expired": expire_passport,
+    "machine_license.ended": end_license,
     "project.budget_warned": spend("1.20"),
     "project.budget_reached": spend("0.50"),
     "correction.asked": ask_for_correction,

@@ -26,6 +26,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     "labeling.Consensus": {"source": "person"},
     "jobs.Job": {"state": "failed", "ended_at": NOW},
     "notices.NoticeDelivery": {"state": "failed", "ended_at": NOW},
+    "machines.MachinePassport": {"expired_because": ""},
+    "machines.MachineLicense": {"ended_because": "", "may_settle": False},
     "people.MemberMessage": {"kind": "message", "read_at": NOW, "answered_at": NOW},
     "people.Invitation": {"role": "annotator"},
 }

@@ -83,6 +83,7 @@ def test_cost_never_gets_a_negative_rate() -> None:
         ("convincing_wrong_answer", 0.4),
         ("longest", math.log(51)),
         ("random", 1.0),
+        ("disagreement", 1e-9),
     ],
 )
 def test_acquisition_equals_its_formula(name: str, expected: float) -> None:

@@ -1,0 +1,118 @@
+"""Figures of the whole pool, from few labels by people and the labels of one machine on all traces.
+
+    error_rate           share of traces with an error
+    error_rate_right     the same among traces whose final answer is right
+    negative, neutral, positive
+                         shares of these labels among labeled steps
+
+Each is {"human", "human_low", "human_high", "value", "low", "high", "tuning", "saved", "n_labeled", "n_problems",
+"n_pool", "reason"}: from labels of people alone, and with the machine (`stats.prediction_powered`). People are averaged
+on each trace, whether or not they agree, because contested traces would be missing from a consensus. Hidden gold is
+left out: it was not drawn at random. An unreadable answer counts as the mean of the others: any value is valid.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from machines.passport_data import ComparedTrace
+from stats import prediction_powered
+from stats.prediction_powered import LabeledPool, PoweredEstimate
+
+_LABELS = {"negative": -1, "neutral": 0, "positive": 1}
+POOL_FIGURES = ("error_rate", "error_rate_right", *_LABELS)
+
+
+def build_pool_figures(traces: Sequence[ComparedTrace], weights: Mapping[int, float]) -> dict[str, Any]:
+    pool = [row for row in traces if not row.accepted]
+    right = [row for row in pool if row.is_right]
+    return {
+        "error_rate": _describe(_estimate_error_rate(pool, weights)),
+        "error_rate_right": _describe(_estimate_error_rate(right, weights)),
+        **{name: _describe(_estimate_label_share(pool, weights, label)) for name, label in _LABELS.items()},
+    }
+
+
+def _estimate_error_rate(rows: Sequence[ComparedTrace], weights: Mapping[int, float]) -> PoweredEstimate:
+    values = [sum(end < row.n_steps for end in row.people.values()) / max(len(row.people), 1) for row in rows]
+    predicted = [_predict_error(row) for row in rows]
+    return _estimate(
+        rows,
+        weights,
+        is_labeled=lambda row: bool(row.people),
+        values=values,
+        sizes=[1.0] * len(rows),
+        predicted=predicted,
+        predicted_sizes=[1.0 if each is not None else None for each in predicted],
+    )
+
+
+def _predict_error(row: ComparedTrace) -> float | None:
+    if row.end is None:
+        return None
+    return row.p_error if row.p_error is not None else float(row.end < row.n_steps)
+
+
+def _estimate_label_share(rows: Sequence[ComparedTrace], weights: Mapping[int, float], label: int) -> PoweredEstimate:
+    n_people = [max(len(row.people) + len(row.censored), 1) for row in rows]
+    is_read = [row.end is not None for row in rows]
+    return _estimate(
+        rows,
+        weights,
+        is_labeled=lambda row: bool(row.given),
+        values=[row.given[label] / n for row, n in zip(rows, n_people, strict=True)],
+        sizes=[row.given.total() / n for row, n in zip(rows, n_people, strict=True)],
+        predicted=[
+            float(sum(each == label for each in row.labels.values())) if read else None
+            for row, read in zip(rows, is_read, strict=True)
+        ],
+        predicted_sizes=[float(len(row.labels)) if read else None for row, read in zip(rows, is_read, strict=True)],
+    )
+
+
+def _estimate(
+    rows: Sequence[ComparedTrace],
+    weights: Mapping[int, float],
+    *,
+    is_labeled: Callable[[ComparedTrace], bool],
+    values: Sequence[float],
+    sizes: Sequence[float],
+    predicted: Sequence[float | None],
+    predicted_sizes: Sequence[float | None],
+) -> PoweredEstimate:
+    return prediction_powered.estimate_with_predictions(
+        LabeledPool(
+            values=np.array(values, dtype=np.float64),
+            sizes=np.array(sizes, dtype=np.float64),
+            weights=np.array([weights.get(row.trace, 0.0) if is_labeled(row) else 0.0 for row in rows]),
+            predicted=_fill_missing(predicted),
+            predicted_sizes=_fill_missing(predicted_sizes),
+            in_pool=np.array([row.in_pool for row in rows], dtype=np.bool_),
+            problems=np.array([row.problem for row in rows], dtype=np.int64),
+        )
+    )
+
+
+def _fill_missing(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    known = [value for value in values if value is not None]
+    mean = float(np.mean(known)) if known else 0.0
+    return np.array([mean if value is None else value for value in values], dtype=np.float64)
+
+
+def _describe(found: PoweredEstimate) -> dict[str, Any]:
+    human, powered = found.human_interval, found.interval
+    return {
+        "human": found.human,
+        "human_low": human.low if human else None,
+        "human_high": human.high if human else None,
+        "value": found.value,
+        "low": powered.low if powered else None,
+        "high": powered.high if powered else None,
+        "tuning": found.tuning,
+        "saved": found.saved_share,
+        "n_labeled": found.n_labeled,
+        "n_problems": found.n_problems,
+        "n_pool": found.n_pool,
+        "reason": found.reason,
+    }

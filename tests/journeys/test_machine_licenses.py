@@ -1,0 +1,90 @@
+"""A lead adds a judge, runs it, issues its passport, and licenses it in one stratum."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connections
+from playwright.sync_api import expect
+
+from jobs import runner
+from jobs.models import Job, JobState
+from labeling.models import LicensedLabel
+from machines import licenses, passports
+from machines.models import JudgeRun, MachineLicense
+from tests import factories
+from tests.journeys.conftest import Visit, accessibility_violations
+from tests.machines import judged_project, machine_labels
+from tests.machines.chat_servers import ChatServer, always, running_chat
+from tests.machines.test_licenses import queue_traces
+from tests.people import personas
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def run_worker() -> Iterator[None]:
+    """Run queued jobs as the platform's own worker does."""
+    is_over = threading.Event()
+
+    def work() -> None:
+        try:
+            while not is_over.wait(0.2):
+                for run in JudgeRun.objects.filter(state="open"):
+                    judged_project.run_to_end(run)
+                for job in Job.objects.filter(kind=passports.KIND, state=JobState.QUEUED):
+                    runner.run_job(job.pk, passports.run_passport_job)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_lead_licenses_a_judge(visit: Visit) -> None:
+    cast = personas.make_personas()
+    project = cast.project
+    project.overlap = 1
+    project.save()
+    person = factories.make_rater(project)
+    for _ in range(40):
+        machine_labels.settle([person], factories.make_trace(project), None)
+        machine_labels.make_hidden_gold(factories.make_trace(project), None)
+    waiting = queue_traces(project, 20)
+    page = visit(cast.lead)
+    with running_chat(ChatServer(always("All steps are right. \\boxed{-1}"))) as address, run_worker():
+        page.goto(f"/projects/{project.slug}/judges/")
+        form = page.locator("#add").locator("xpath=ancestor-or-self::section")
+        form.locator("[name=name]").fill("critic")
+        form.locator("[name=address]").fill(address)
+        form.locator("[name=model]").fill("scripted")
+        form.locator("button[type=submit]").last.press("Enter")
+        page.locator("#run-judge").press("Enter")
+        expect(page.locator("tr[data-state=done]")).to_have_count(1)
+        page.goto(f"/projects/{project.slug}/judges/")
+        page.locator("tr[data-machine] a").click()
+        assert accessibility_violations(page) == []
+        page.locator("form[action$='/passport'] button").press("Enter")
+        expect(page.locator("form[action$='/passport']")).to_be_visible()
+        while Job.objects.unfinished().filter(kind=passports.KIND).exists():
+            page.reload()
+        page.reload()
+        expect(page.locator("[data-passport=valid]")).to_be_visible()
+        expect(page.locator("[data-judged='100']")).to_be_visible()
+        assert accessibility_violations(page) == []
+        form = page.locator("form[action$='/license']")
+        form.locator("[name=may_settle]").select_option("True")
+        form.locator("[name=promised]").select_option("0.8")
+        form.locator("button[type=submit]").press("Enter")
+        expect(page.locator("tr[data-license=active]")).to_have_count(1)
+        assert accessibility_violations(page) == []
+    row = MachineLicense.objects.get()
+    assert (row.granted_by, row.may_settle, row.n_people, row.n_gold) == (cast.lead, True, 40, 40)
+    assert licenses.apply_licenses(now=factories.NOW) == len(waiting)
+    assert LicensedLabel.objects.filter(license=row.pk).count() == len(waiting)
