@@ -172,7 +172,7 @@ def _make_submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecor
                 ("step_labels", index), f'step label "{index}" is not a message: the {len(steps)} messages count from 0'
             )
         turns.append(records.make_turn(int(index), steps[int(index)].options[0].text, rating))
-    return SubmissionRecord(turns, labeler=ANNOTATORS, finish_reason="solution")
+    return SubmissionRecord(turns, labeler=ANNOTATORS, finish_reason="solution", protocol="propagated")
 
 
 read = RecordReader(

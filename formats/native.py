@@ -18,6 +18,7 @@ from formats.examples import (
     TraceExample,
     get_taken_rating,
 )
+from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
     JudgmentRecord,
@@ -48,6 +49,8 @@ COLUMNS: Columns = {
     "policy": "string",
     "scaffold": "string",
     "labels": ["float64"],
+    "protocol": "string",
+    "error_links": ["string"],
     "labeler": "string",
     **MACHINE_COLUMNS,
     "metadata": "string",
@@ -80,6 +83,8 @@ class NativeItem(Struct, gc=False):
     sampler: dict[str, object] = {}
     scaffold: RecordName = ""
     labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
+    protocol: LabelingProtocol | None = None
+    error_links: list[Literal["", "recovers", "independent"] | None] | None = None
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -105,7 +110,9 @@ def parse_traces(
             raise strict_json.RecordMisfit(("labels",), f"{len(item.labels)} labels for {len(steps)} steps")
         machine = item.rater_name or "" if item.rater_kind == "machine" else ""
         labeler = None if machine else item.labeler
-        submissions = [SubmissionRecord(_make_turns(steps, item.labels), labeler=labeler, machine=machine)]
+        turns = _make_turns(steps, item.labels)
+        _add_error_links(turns, item.error_links or [])
+        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.protocol or "")]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -153,6 +160,14 @@ def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[Tur
         TurnRecord(position, shown=[JudgmentRecord(texts[position], value=label)])
         for position, label in enumerate(labels)
     ]
+
+
+def _add_error_links(turns: list[TurnRecord], links: list[Literal["", "recovers", "independent"] | None]) -> None:
+    if len(links) > len(turns):
+        raise strict_json.RecordMisfit(("error_links",), f"{len(links)} marks for {len(turns)} labels")
+    for turn, link in zip(turns, links, strict=False):
+        for judgment in turn.shown or ():
+            judgment.error_link = link or ""
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -203,6 +218,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "policy": made.policy,
             "scaffold": made.scaffold,
             "labels": labels,
+            "protocol": None if example.is_consensus else record.submissions[0].protocol or None,
+            "error_links": _list_error_links(record, len(labels)),
             "labeler": rater.pop("rater"),
             **rater,
             "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,
@@ -220,6 +237,14 @@ def _list_labels(record: TraceRecord) -> list[float | None]:
     by_position = {turn.position: _find_label(turn) for turn in record.submissions[0].turns}
     n_labels = min(len(record.steps), max(by_position, default=-1) + 1)
     return [by_position.get(position) for position in range(n_labels)]
+
+
+def _list_error_links(record: TraceRecord, n_labels: int) -> list[str] | None:
+    """Return the mark of each labeled step, or None if the rater made no marks."""
+    links = {
+        turn.position: turn.shown[turn.chosen or 0].error_link for turn in record.submissions[0].turns if turn.shown
+    }
+    return [links.get(position, "") for position in range(n_labels)] if any(links.values()) else None
 
 
 def _find_label(turn: TurnRecord) -> float | None:

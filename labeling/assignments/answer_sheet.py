@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 import rawsql
 from labeling.assignments.errors import AssignmentUnknown, BatchRefused, EditRefused
-from labeling.models.assignment import AssignmentState, RatingEditKind
+from labeling.models.assignment import AssignmentState, ErrorLink, RatingEditKind
 from labeling.models.trace import TraceKind
 from labeling.projects import protocols
 
@@ -60,6 +60,7 @@ class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     rating: int | None = None  # for `undo` the previous one, if any
     flagged: bool | None = None
     category: str = ""
+    error_link: str = ""  # how the step relates to an earlier error
     text: str = ""  # the reason of a rating, the rater's own step, or the comment
     active_ms: int = 0
     made_at: dt.datetime | None = None
@@ -134,6 +135,8 @@ def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
 
 
 def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.error_link and edit.error_link not in ErrorLink.values:
+        return "error_link", _("unknown mark %(mark)s") % {"mark": edit.error_link[:40]}
     if len(edit.category) > 40:
         return "category", _("the error category is longer than 40 characters")
     if len(edit.text) > TEXT_LIMIT:
@@ -170,6 +173,7 @@ class JudgmentRow(NamedTuple):
     flagged: bool | None = None
     category: str = ""
     reason: str = ""
+    error_link: str = ""
 
 
 class HistoryEdit(NamedTuple):
@@ -281,8 +285,8 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
     reviews, judgments = {}, {}
     for position, *review, judgment_rows in _decode(reviews_json):
         reviews[position] = StepReviewRow(*review)
-        for option, rating, flagged, category, reason in judgment_rows or ():
-            judgments[position, option] = JudgmentRow(rating, flagged, category, reason)
+        for option, *judgment in judgment_rows or ():
+            judgments[position, option] = JudgmentRow(*judgment)
     history = tuple(itertools.starmap(HistoryEdit, _decode(edits_json)))
     return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, history)
 

@@ -243,6 +243,7 @@ def _insert_submission(
         "revision": facts.revision,
         "finish_reason": ending.value,
         "finish_note": options.note,
+        "protocol": facts.protocol,
         "total_ms": min(facts.max_active_ms(now), active_ms),
         "is_quality_control": facts.purpose == AssignmentPurpose.GOLD,
         "is_screening": facts.purpose == AssignmentPurpose.SCREENING,

@@ -241,6 +241,7 @@ class TurnRow(NamedTuple):
     flagged: bool | None
     category: str
     reason: str
+    error_link: str
     value: float | None
     rollouts: int | None
     successes: int | None
@@ -325,7 +326,8 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
             JudgmentRecord(text)
             if row is None
             else JudgmentRecord(
-                text, row.rating, row.flagged, row.category, row.reason, row.value, row.rollouts, row.successes
+                *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
+                *(row.value, row.rollouts, row.successes),
             )
         )
     return records

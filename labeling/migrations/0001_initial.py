@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                 ('slug', models.SlugField(max_length=80, unique=True)),
                 ('name', models.CharField(max_length=200)),
                 ('description', models.TextField(blank=True)),
-                ('protocol', models.CharField(choices=[('first_error', 'up to the first error'), ('every_step', 'every step'), ('live', 'live')], default='first_error', max_length=16)),
+                ('protocol', models.CharField(choices=[('first_error', 'up to the first error'), ('every_step', 'every step'), ('carry_forward', 'every step, errors carried forward'), ('recovery', 'every step, with recovery from errors'), ('live', 'live')], default='first_error', max_length=16)),
                 ('state', models.CharField(choices=[('open', 'open'), ('paused', 'paused'), ('closed', 'closed'), ('archived', 'archived')], default='open', max_length=16)),
                 ('created_at', models.DateTimeField()),
                 ('overlap', models.PositiveSmallIntegerField(default=2)),
@@ -557,6 +557,7 @@ class Migration(migrations.Migration):
                 ('rating', models.SmallIntegerField(blank=True, null=True)),
                 ('flagged', models.BooleanField(blank=True, null=True)),
                 ('category', models.CharField(blank=True, max_length=40)),
+                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
                 ('text', models.TextField(blank=True)),
                 ('active_ms', models.PositiveIntegerField(default=0)),
                 ('made_at', models.DateTimeField(blank=True, null=True)),
@@ -704,6 +705,7 @@ class Migration(migrations.Migration):
                 ('flagged', models.BooleanField(blank=True, null=True)),
                 ('category', models.CharField(blank=True, max_length=40)),
                 ('reason', models.TextField(blank=True)),
+                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
                 ('value', models.FloatField(blank=True, null=True)),
                 ('rollouts', models.PositiveIntegerField(blank=True, null=True)),
                 ('successes', models.PositiveIntegerField(blank=True, null=True)),
@@ -723,6 +725,7 @@ class Migration(migrations.Migration):
                 ('generation', models.IntegerField(blank=True, null=True)),
                 ('is_quality_control', models.BooleanField(blank=True, null=True)),
                 ('is_screening', models.BooleanField(blank=True, null=True)),
+                ('protocol', models.CharField(blank=True, db_default='', max_length=16)),
                 ('record_digest', models.CharField(blank=True, max_length=64, null=True)),
                 ('record_occurrence', models.PositiveIntegerField(blank=True, null=True)),
                 ('residue', models.BinaryField(blank=True, null=True)),
@@ -1196,6 +1199,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='judgment',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('rollouts', None), ('successes', None)), ('successes__lte', models.F('rollouts')), _connector='OR'), name='successes_are_among_the_rollouts'),
+        ),
+        migrations.AddConstraint(
+            model_name='judgment',
+            constraint=models.CheckConstraint(condition=models.Q(('error_link__in', ['', 'recovers', 'independent'])), name='a_link_to_an_error_is_a_known_mark'),
         ),
         migrations.AddConstraint(
             model_name='submission',

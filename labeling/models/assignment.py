@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from formats import label_sets
 from labeling.models.project import Guideline, Project
 from labeling.models.queue import Lane, TraceDraw
 from labeling.models.rater import Rater
@@ -208,6 +209,8 @@ class Submission(models.Model):
     generation = models.IntegerField(null=True, blank=True)
     is_quality_control = models.BooleanField(null=True, blank=True)
     is_screening = models.BooleanField(null=True, blank=True)
+    # The protocol that the ratings follow: the project's, or what the file says ("" if it does not).
+    protocol = models.CharField(max_length=16, blank=True, db_default="")
 
     # Of imported submissions: the file, its record, and the record's bytes if the columns cannot reproduce them.
     source = models.ForeignKey(Source, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -252,6 +255,13 @@ class StepReview(models.Model):
         return f"turn {self.pk}"
 
 
+class ErrorLink(models.TextChoices):
+    """How a step after an error relates to it, in projects that ask for it. A step without a mark depends on it."""
+
+    RECOVERS = label_sets.RECOVERS, _("recovers from the error")
+    INDEPENDENT = label_sets.INDEPENDENT, _("does not depend on the error")
+
+
 class Judgment(models.Model):
     """One rating of one option, with its flag, as part of a step review."""
 
@@ -261,6 +271,7 @@ class Judgment(models.Model):
     flagged = models.BooleanField(null=True, blank=True)
     category = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
+    error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -275,6 +286,9 @@ class Judgment(models.Model):
             models.CheckConstraint(
                 condition=Q(rollouts=None, successes=None) | Q(successes__lte=F("rollouts")),
                 name="successes_are_among_the_rollouts",
+            ),
+            models.CheckConstraint(
+                condition=Q(error_link__in=["", *ErrorLink.values]), name="a_link_to_an_error_is_a_known_mark"
             ),
         ]
 
@@ -308,6 +322,7 @@ class RatingEdit(models.Model):
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
     category = models.CharField(max_length=40, blank=True)
+    error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

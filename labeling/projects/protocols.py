@@ -21,13 +21,32 @@ NEGATIVE = -1
 class ProtocolRule(NamedTuple):
     needs_ratings: bool  # whether ratings are required before a submit
     ends_at_first_negative: bool  # steps after it are not rated, its alternatives are
+    marks_recovery: bool = False  # raters mark how later steps relate to an error
 
 
 RULES: dict[str, ProtocolRule] = {
     Protocol.FIRST_ERROR: ProtocolRule(needs_ratings=True, ends_at_first_negative=True),
     Protocol.EVERY_STEP: ProtocolRule(needs_ratings=True, ends_at_first_negative=False),
+    Protocol.CARRY_FORWARD: ProtocolRule(needs_ratings=True, ends_at_first_negative=False),
+    Protocol.RECOVERY: ProtocolRule(needs_ratings=True, ends_at_first_negative=False, marks_recovery=True),
     Protocol.LIVE: ProtocolRule(needs_ratings=False, ends_at_first_negative=False),
 }
+
+
+def describe_later_steps(protocol: str) -> str:
+    """Return what raters are told about the steps after the first error, or "" if these are not rated."""
+    match protocol:
+        case Protocol.EVERY_STEP:
+            return _("Rate each later step by itself, as if the steps before it were right.")
+        case Protocol.CARRY_FORWARD:
+            return _("A later step that builds on the error is negative, even if it follows from it.")
+        case Protocol.RECOVERY:
+            return _(
+                "Rate each later step by itself. It counts as depending on the error until you mark that the trace"
+                " recovers, or that the step does not depend on it."
+            )
+        case _:
+            return ""
 
 
 class ProtocolStep(NamedTuple):

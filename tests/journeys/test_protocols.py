@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from formats import label_sets
+from formats.label_sets import RatedStep
 from labeling.projects import protocols
 from labeling.projects.protocols import ProtocolStep
 from tests import factories
@@ -59,3 +61,29 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
         [protocols.submit_state(*case)._asdict(), [list(each) for each in protocols.list_ratings(*case)]]
         for case in cases
     ]
+
+
+AFTER_ERROR = """async (traces) => {
+  const { TraceState } = await import('/static/js/work/trace_state.js');
+  return traces.map((trace) => [...new TraceState(trace).stepsAfterError()]);
+}"""
+
+
+def test_page_and_exports_agree_on_the_steps_that_depend_on_an_error(visit: Visit) -> None:
+    chance = random.Random(20260102)
+    cases = [
+        [RatedStep(chance.choice([1, 0, -1]), chance.choice(["", *label_sets.ERROR_LINKS])) for _ in range(6)]
+        for _ in range(400)
+    ]
+    traces = [
+        trace_payload("recovery", [ProtocolStep(at, True, (each.rating,)) for at, each in enumerate(steps)])
+        for steps in cases
+    ]
+    for trace, steps in zip(traces, cases, strict=True):
+        for turn, step in zip(trace["turns"], steps, strict=True):
+            turn["judgments"][0]["error_link"] = step.error_link
+    shown = visit(factories.make_user()).evaluate(AFTER_ERROR, traces)
+    for steps, after in zip(cases, shown, strict=True):
+        derived = label_sets.derive_labels(steps, protocol="recovery", label_set="propagated_ternary")
+        depending = {at for at, link in after if link == ""}
+        assert derived.labels == tuple(-1 if at in depending else step.rating for at, step in enumerate(steps))

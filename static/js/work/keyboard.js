@@ -9,6 +9,7 @@ function actions(page) {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
     next: () => move(page, 1), previous: () => move(page, -1), unrated: () => goToUnrated(page),
     unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.texts.comment(page.subject(isLit)?.step),
+    recovery: (isLit, button) => page.work?.rule.marks_recovery && page.markRecovery(button ? stopFromRow(button.closest(".step")) : page.subject(isLit)),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
@@ -53,7 +54,7 @@ export function bindActions(page, remapped, mode) {
     if (event.detail) event.target.closest("button, summary")?.blur();
     const button = event.target.closest("[data-rate], [data-act]");
     if (button?.dataset.rate) return page.rate(Number(button.dataset.rate));
-    if (button) return perform[button.dataset.act](event.shiftKey);
+    if (button) return perform[button.dataset.act](event.shiftKey, button);
     const row = event.target.closest(".step[data-stop]");
     if (row && !event.target.closest(".rate, a, button, summary") && getSelection().isCollapsed) page.goTo(stopFromRow(row));
     return undefined;

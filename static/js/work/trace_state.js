@@ -2,8 +2,9 @@
 // Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
-const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "" });
-const toCell = ({ rating, flagged, category, reason }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "" });
+const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", error_link: "" });
+const toCell = ({ rating, flagged, category, reason, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", error_link: link ?? "" });
+const LINKS = ["", "recovers", "independent"]; // one key cycles through them
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class TraceState {
@@ -120,6 +121,27 @@ export class TraceState {
     return this.#change(stop, { ...explanation, rating }, "rate");
   }
 
+  // Map the steps that come after an error, up to where the trace recovers, to the rater's mark. formats/label_sets.py
+  // derives labels by the same rule.
+  stepsAfterError() {
+    const after = new Map();
+    if (!this.rule.marks_recovery) return after;
+    let followsError = false;
+    for (const { position } of this.rateable()) {
+      const { rating, error_link: link } = this.cell(position);
+      if (followsError) after.set(position, link);
+      followsError = (followsError && link !== "recovers") || rating === -1;
+    }
+    return after;
+  }
+
+  // The next mark of a step after an error; null if it has no error before it.
+  linkToError(stop) {
+    const link = this.stepsAfterError().get(stop.step);
+    if (link === undefined || stop.option) return null;
+    return this.#change(stop, { error_link: LINKS[(LINKS.indexOf(link) + 1) % LINKS.length] }, "rate");
+  }
+
   toggleUnsure(stop) {
     return this.#change(stop, { flagged: !this.cell(stop.step, stop.option).flagged }, "rate");
   }
@@ -152,7 +174,7 @@ export class TraceState {
       return { stop, what: kind, write: { kind, step: stop.step, text: former } };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
-    const what = ["rating", "flagged", "category", "reason"].find((part) => former[part] !== now[part]) ?? "rating";
+    const what = ["rating", "flagged", "category", "reason", "error_link"].find((part) => former[part] !== now[part]) ?? "rating";
     return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
@@ -217,6 +239,6 @@ export class TraceState {
   }
 
   #write(stop, cell, kind) {
-    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, text: cell.reason };
+    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, error_link: cell.error_link, text: cell.reason };
   }
 }

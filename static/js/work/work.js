@@ -272,6 +272,17 @@ class WorkPage {
     this.dock.showToast(getString(flagged ? "unsure_on" : "unsure_off", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
   }
 
+  // Cycle the mark of a step after an error: it depends on the error, recovers from it, or does not depend on it.
+  markRecovery(stop) {
+    if (!stop || !this.isOpen()) return;
+    const write = this.work.linkToError(stop);
+    const number = this.view.numberOf(stop.step);
+    if (!write) return this.dock.showToast(getString("no_link", { number }));
+    this.enqueue(write);
+    this.paint();
+    this.dock.showToast(getString(`link_${write.error_link}`, { number }), { undo: getString("undo") });
+  }
+
   undo() {
     if (!this.isOpen() || !this.work.undone.length) return this.#undoSubmit();
     const { stop, what, write } = this.work.undo();
