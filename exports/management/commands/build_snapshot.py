@@ -25,6 +25,7 @@ from exports.models import Snapshot, SnapshotPurpose
 from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import LabelRule
+from formats.label_sets import LABEL_SETS
 from jobs import runner
 from jobs.runner import Chunk, JobProgress
 from jobs.terminal import ProgressBar
@@ -68,6 +69,12 @@ class Command(BaseCommand):
             default="omit",
             choices=["omit", "positive"],
             help="for binary labels: end the row before a step that the rater wrote, or count it as correct",
+        )
+        add(
+            "--label-set",
+            default="as_rated",
+            choices=LABEL_SETS,
+            help="which labels steps after the first error get (docs/guides/snapshots.md); default: as_rated",
         )
         add(
             "--without-alternatives",
