@@ -145,6 +145,7 @@ def _undo_strings() -> dict[str, Any]:
         "undone_rating": _("Undone: step {number} is {rating} again"),
         "undone_flagged": _("Undone: unsure mark, step {number}"),
         "undone_category": _("Undone: kind of error, step {number}"),
+        "undone_severity": _("Undone: severity, step {number}"),
         "undone_error_link": _("Undone: recovery mark, step {number}"),
         "undone_reason": _("Undone: reason, step {number}"),
         "undone_comment": _("Undone: comment, step {number}"),
@@ -261,10 +262,17 @@ _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERV
 # The columns of trace_payload.sql that the scripts receive under these names.
 _ASSIGNMENT_FIELDS = (
     *("assignment", "version", "revision", "state", "is_correction", "lease_ends_at", "submitted_at"),
-    *("reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"),
+    *(
+        "reveals_one_step_at_a_time",
+        "asks_error_category",
+        "needs_error_category",
+        "asks_severity",
+        "asks_reason",
+        "asks_corrected_step",
+    ),
 )
 _PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
-_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity")
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:

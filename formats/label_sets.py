@@ -212,6 +212,7 @@ def _relabel_turn(turn: TurnRecord, label: int | None, *, keeps_others: bool) ->
             judgment.flagged,
             judgment.category,
             judgment.reason,
+            severity=judgment.severity,
         )
         for place, judgment in enumerate(turn.shown)
     ]

@@ -74,6 +74,7 @@ class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     category: str = ""
     reason: str = ""
     error_link: str = ""  # how the step relates to an earlier error (`formats.label_sets`)
+    severity: int | None = None  # of an error, from 1 (low) to 3 (high)
     value: float | None = None
     rollouts: int | None = None
     successes: int | None = None

@@ -27,6 +27,7 @@ _JUDGMENT_COLUMNS = {
     "category": "string",
     "reason": "string",
     "error_link": "string",
+    "severity": "int64",
     "value": "float64",
 }
 _SUBMISSION_COLUMNS = {

@@ -154,7 +154,7 @@ def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions
     if merged.lost:
         return ConflictingEdits(merged.lost, numbers=sheet.number_steps())
     protocol, steps = sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps()
-    state = protocols.submit_state(protocol, steps)
+    state = protocols.submit_state(protocol, steps, requires_kind=sheet.facts.requires_kind)
     if not (options.ending or state.is_ready):
         return SubmissionIncomplete(state)
     promise = options.promise

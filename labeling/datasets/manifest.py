@@ -242,6 +242,7 @@ class TurnRow(NamedTuple):
     category: str
     reason: str
     error_link: str
+    severity: int | None
     value: float | None
     rollouts: int | None
     successes: int | None
@@ -327,7 +328,7 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
             if row is None
             else JudgmentRecord(
                 *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
-                *(row.value, row.rollouts, row.successes),
+                *(row.severity, row.value, row.rollouts, row.successes),
             )
         )
     return records

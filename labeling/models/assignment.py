@@ -262,6 +262,14 @@ class ErrorLink(models.TextChoices):
     INDEPENDENT = label_sets.INDEPENDENT, _("does not depend on the error")
 
 
+class Severity(models.IntegerChoices):
+    """How much an error matters, in projects that ask for it."""
+
+    LOW = 1, _("low")
+    MEDIUM = 2, _("medium")
+    HIGH = 3, _("high")
+
+
 class Judgment(models.Model):
     """One rating of one option, with its flag, as part of a step review."""
 
@@ -269,9 +277,10 @@ class Judgment(models.Model):
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="judgments")
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
-    category = models.CharField(max_length=40, blank=True)
+    category = models.CharField(max_length=500, blank=True)  # codes of kinds of errors, separated by spaces
     reason = models.TextField(blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
+    severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -289,6 +298,9 @@ class Judgment(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(error_link__in=["", *ErrorLink.values]), name="a_link_to_an_error_is_a_known_mark"
+            ),
+            models.CheckConstraint(
+                condition=Q(severity=None) | Q(severity__in=Severity.values), name="a_severity_is_low_medium_or_high"
             ),
         ]
 
@@ -321,8 +333,9 @@ class RatingEdit(models.Model):
     option = models.PositiveSmallIntegerField(null=True, blank=True)  # position
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
-    category = models.CharField(max_length=40, blank=True)
+    category = models.CharField(max_length=500, blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
+    severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

@@ -81,6 +81,9 @@ class Project(models.Model):
     shows_final_verdict = models.BooleanField(default=False)
     reveals_one_step_at_a_time = models.BooleanField(default=False)
     asks_error_category = models.BooleanField(default=False)
+    needs_error_category = models.BooleanField(default=False)  # has an effect if the project asks for it
+    takes_several_kinds = models.BooleanField(default=False)  # of error, for one step
+    asks_severity = models.BooleanField(default=False)
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 

@@ -55,6 +55,7 @@ class ProtocolStep(NamedTuple):
     position: int
     is_rateable: bool
     ratings: tuple[int | None, ...]
+    has_kind: bool = False  # whether the rater chose a kind of error
 
     @property
     def needs_rating(self) -> bool:
@@ -73,6 +74,7 @@ class SubmitCode(StrEnum):
     RATE_STEPS = "rate_steps"
     RATE_BEFORE = "rate_before"
     RATE_ALTERNATIVES = "rate_alternatives"
+    EXPLAIN_ERROR = "explain_error"
     FIRST_ERROR = "first_error"
     NO_ERROR = "no_error"
     ALL_RATED = "all_rated"
@@ -82,8 +84,8 @@ class SubmitState(NamedTuple):
     """Whether a trace can be submitted, and if not, what is missing."""
 
     code: SubmitCode
-    missing: int = 0  # ratings
-    number: int | None = None  # of the step with the first error, as people count
+    missing: int = 0  # ratings, or kinds of errors
+    number: int | None = None  # of the step with the first error, or without a kind, as people count
 
     @property
     def is_ready(self) -> bool:
@@ -135,7 +137,19 @@ def finish_reason_of(code: str) -> FinishReason:
     return FinishReason.FOUND_ERROR if code == SubmitCode.FIRST_ERROR else FinishReason.SOLUTION
 
 
-def submit_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
+def submit_state(protocol: str, steps: Sequence[ProtocolStep], *, requires_kind: bool = False) -> SubmitState:
+    """Return whether a submission has the ratings that the protocol needs, and with `requires_kind` the kind of each
+    error."""
+    state = _rating_state(protocol, steps)
+    negative = [step for step in _list_path(protocol, steps) if step.ratings[0] == NEGATIVE]
+    unexplained = [step.position for step in negative if not step.has_kind]
+    if not (state.is_ready and requires_kind and unexplained):
+        return state
+    number = sum(step.is_rateable for step in steps if step.position <= unexplained[0])
+    return SubmitState(SubmitCode.EXPLAIN_ERROR, len(unexplained), number)
+
+
+def _rating_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
     rule, end, missing = RULES[protocol], find_end(protocol, steps), find_missing_ratings(protocol, steps)
     if end is None:
         if missing:
@@ -157,7 +171,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
         return ngettext(one, other, 1), ngettext(one, other, 2)
 
     first_error, no_error = _("Submit: first error at step {number}"), _("Submit: no error found")
-    all_rated = _("Submit: all steps rated")
+    all_rated, explain = _("Submit: all steps rated"), _("Choose the kind of error at step {number}")
     return {
         SubmitCode.FIND_NEGATIVE: forms(
             "Find an error or rate {count} more step",
@@ -170,6 +184,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
         SubmitCode.RATE_ALTERNATIVES: forms(
             "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
         ),
+        SubmitCode.EXPLAIN_ERROR: (explain, explain),
         SubmitCode.FIRST_ERROR: (first_error, first_error),
         SubmitCode.NO_ERROR: (no_error, no_error),
         SubmitCode.ALL_RATED: (all_rated, all_rated),

@@ -83,8 +83,8 @@ TURN = BulkTable(
 )
 JUDGMENT = BulkTable(
     Judgment,
-    *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "value", "rollouts"),
-    "successes",
+    *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
+    *("rollouts", "successes"),
 )
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
@@ -524,8 +524,8 @@ class SubmissionRows:
             self._rows.by_table[JUDGMENT].append(
                 (
                     *(judgment_id, turn_id, step.option_ids[place], judgment.rating, judgment.flagged),
-                    *(judgment.category, judgment.reason, judgment.error_link, judgment.value, judgment.rollouts),
-                    judgment.successes,
+                    *(judgment.category, judgment.reason, judgment.error_link, judgment.severity),
+                    *(judgment.value, judgment.rollouts, judgment.successes),
                 )
             )
 

@@ -21,9 +21,11 @@ SUBMIT_STATES = """async (traces) => {
 }"""
 
 
-def trace_payload(protocol: str, steps: list[ProtocolStep]) -> dict[str, Any]:
+def trace_payload(protocol: str, steps: list[ProtocolStep], requires_kind: bool = False) -> dict[str, Any]:
     """The parts of a trace, as the work page gets it, that the submit state depends on."""
     return {
+        "asks_error_category": requires_kind,
+        "needs_error_category": requires_kind,
         "rule": protocols.RULES[protocol]._asdict(),
         "steps": [
             {
@@ -36,7 +38,10 @@ def trace_payload(protocol: str, steps: list[ProtocolStep]) -> dict[str, Any]:
         "turns": [
             {
                 "step": step.position,
-                "judgments": [{"option": option, "rating": rating} for option, rating in enumerate(step.ratings)],
+                "judgments": [
+                    {"option": option, "rating": rating, "category": "other" if step.has_kind else ""}
+                    for option, rating in enumerate(step.ratings)
+                ],
             }
             for step in steps
         ],
@@ -49,17 +54,26 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
         (
             protocol,
             [
-                ProtocolStep(at, chance.random() < 0.8, tuple(chance.choices([1, 0, -1, None], k=chance.randint(1, 3))))
+                ProtocolStep(
+                    at,
+                    chance.random() < 0.8,
+                    tuple(chance.choices([1, 0, -1, None], k=chance.randint(1, 3))),
+                    chance.random() < 0.7,
+                )
                 for at in range(chance.randint(1, 5))
             ],
+            chance.random() < 0.5,
         )
         for protocol in protocols.RULES
         for _ in range(400)
     ]
     states = visit(factories.make_user()).evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
     assert states == [
-        [protocols.submit_state(*case)._asdict(), [list(each) for each in protocols.list_ratings(*case)]]
-        for case in cases
+        [
+            protocols.submit_state(protocol, steps, requires_kind=requires_kind)._asdict(),
+            [list(each) for each in protocols.list_ratings(protocol, steps)],
+        ]
+        for protocol, steps, requires_kind in cases
     ]
 
 

@@ -25,12 +25,12 @@ def stored() -> list[tuple[int | None, str]]:
 def test_recovery_is_marked_with_one_key_and_nothing_is_lost(visit: Visit) -> None:
     day = RaterDay(STEPS, ["Next."], protocol="recovery")
     page = day.begin(visit(day.user))
-    press(page, "v")  # nothing to recover from
-    press(page, "31v")
+    press(page, "m")  # nothing to recover from
+    press(page, "31m")
     assert shown(page) == ["none", "none", "", "", "", ""]
-    press(page, "3v")
+    press(page, "3m")
     assert shown(page) == ["none", "none", "recovers", "none", "none", "none"]
-    press(page, "v")
+    press(page, "m")
     assert shown(page) == ["none", "none", "independent", "", "", ""]
     assert not accessibility_violations(page)
     press(page, "z")
@@ -41,7 +41,7 @@ def test_recovery_is_marked_with_one_key_and_nothing_is_lost(visit: Visit) -> No
     saved(page)
     page.context.set_offline(True)
     press(page, "3")
-    press(page, "2v")
+    press(page, "2m")
     expect_waiting(page, 3)
     page.context.set_offline(False)
     saved(page)

@@ -156,7 +156,7 @@ export class TraceView {
     slot(box, "title").hidden = alternatives.length === 0;
     slot(box, "title").querySelector("b").textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
-    for (const input of box.querySelectorAll("[name=category]")) input.name = `category${step.position}`; // a radio group per box
+    for (const input of box.querySelectorAll(".chip input")) input.name += step.position; // a radio group per box
     this.#fill(box);
     return box;
   }
@@ -169,7 +169,8 @@ export class TraceView {
   #fill(box) {
     const step = Number(box.dataset.step);
     const cell = this.work.cell(step);
-    for (const input of box.querySelectorAll("[name^=category]")) input.checked = input.value === cell.category;
+    for (const input of box.querySelectorAll("[name^=category]")) input.checked = cell.category.split(" ").includes(input.value);
+    for (const input of box.querySelectorAll("[name^=severity]")) input.checked = input.value === String(cell.severity);
     const values = { reason: cell.reason, corrected: this.work.written.get(step) ?? "" };
     for (const [name, value] of Object.entries(values)) {
       const field = box.querySelector(`[name=${name}]`);

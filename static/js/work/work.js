@@ -272,17 +272,6 @@ class WorkPage {
     this.dock.showToast(getString(flagged ? "unsure_on" : "unsure_off", { number: this.view.numberOf(stop.step) }), { undo: getString("undo") });
   }
 
-  // Cycle the mark of a step after an error: it depends on the error, recovers from it, or does not depend on it.
-  markRecovery(stop) {
-    if (!stop || !this.isOpen()) return;
-    const write = this.work.linkToError(stop);
-    const number = this.view.numberOf(stop.step);
-    if (!write) return this.dock.showToast(getString("no_link", { number }));
-    this.enqueue(write);
-    this.paint();
-    this.dock.showToast(getString(`link_${write.error_link}`, { number }), { undo: getString("undo") });
-  }
-
   undo() {
     if (!this.isOpen() || !this.work.undone.length) return this.#undoSubmit();
     const { stop, what, write } = this.work.undo();
@@ -300,14 +289,14 @@ class WorkPage {
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
-    if (!this.isOpen()) return;
+    if (!this.isOpen()) return undefined;
     const [unrated] = this.work.unrated();
     if (this.work.submitState().missing) {
       this.dock.showToast(this.dock.submit.textContent);
-      if (unrated) this.goTo(unrated);
-    } else if (this.work.isUnchanged()) {
-      this.dock.showToast(getString("unchanged"));
-    } else if (this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS) this.#finish("submit", {});
+      return unrated ? this.goTo(unrated) : this.view.boxes.get(this.work.unexplained()[0].position).querySelector("input").focus();
+    }
+    if (this.work.isUnchanged()) return this.dock.showToast(getString("unchanged"));
+    return this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS ? this.#finish("submit", {}) : undefined;
   }
 
   #canSkip() {
