@@ -49,11 +49,21 @@ COLUMNS: Columns = {
     "policy": "string",
     "scaffold": "string",
     "labels": ["float64"],
-    "protocol": "string",
+    "labeling_protocol": "string",
     "error_links": ["string"],
+    "error_categories": ["string"],
+    "error_severities": ["int64"],
+    "error_reasons": ["string"],
     "labeler": "string",
     **MACHINE_COLUMNS,
     "metadata": "string",
+}
+# The attribute of a judgment, and its value if there is nothing to say, by the list that has it.
+_EXPLANATIONS: dict[str, tuple[str, str | None]] = {
+    "error_links": ("error_link", ""),
+    "error_categories": ("category", ""),
+    "error_severities": ("severity", None),
+    "error_reasons": ("reason", ""),
 }
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
@@ -83,8 +93,11 @@ class NativeItem(Struct, gc=False):
     sampler: dict[str, object] = {}
     scaffold: RecordName = ""
     labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
-    protocol: LabelingProtocol | None = None
+    labeling_protocol: LabelingProtocol | None = None
     error_links: list[Literal["", "recovers", "independent"] | None] | None = None
+    error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
+    error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
+    error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -111,8 +124,8 @@ def parse_traces(
         machine = item.rater_name or "" if item.rater_kind == "machine" else ""
         labeler = None if machine else item.labeler
         turns = _make_turns(steps, item.labels)
-        _add_error_links(turns, item.error_links or [])
-        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.protocol or "")]
+        _add_explanations(item, turns)
+        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.labeling_protocol or "")]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -162,12 +175,15 @@ def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[Tur
     ]
 
 
-def _add_error_links(turns: list[TurnRecord], links: list[Literal["", "recovers", "independent"] | None]) -> None:
-    if len(links) > len(turns):
-        raise strict_json.RecordMisfit(("error_links",), f"{len(links)} marks for {len(turns)} labels")
-    for turn, link in zip(turns, links, strict=False):
-        for judgment in turn.shown or ():
-            judgment.error_link = link or ""
+def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
+    """Add what raters said about a step besides its rating. Each list has one value for each label, or fewer."""
+    for name, (attribute, empty) in _EXPLANATIONS.items():
+        values = getattr(item, name) or []
+        if len(values) > len(turns):
+            raise strict_json.RecordMisfit((name,), f"{len(values)} values for {len(turns)} labels")
+        for turn, value in zip(turns, values, strict=False):
+            for judgment in turn.shown or ():
+                setattr(judgment, attribute, empty if value is None else value)
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -218,8 +234,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "policy": made.policy,
             "scaffold": made.scaffold,
             "labels": labels,
-            "protocol": None if example.is_consensus else record.submissions[0].protocol or None,
-            "error_links": _list_error_links(record, len(labels)),
+            "labeling_protocol": None if example.is_consensus else record.submissions[0].protocol or None,
+            **_list_explanations(record, len(labels)),
             "labeler": rater.pop("rater"),
             **rater,
             "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,
@@ -239,12 +255,15 @@ def _list_labels(record: TraceRecord) -> list[float | None]:
     return [by_position.get(position) for position in range(n_labels)]
 
 
-def _list_error_links(record: TraceRecord, n_labels: int) -> list[str] | None:
-    """Return the mark of each labeled step, or None if the rater made no marks."""
-    links = {
-        turn.position: turn.shown[turn.chosen or 0].error_link for turn in record.submissions[0].turns if turn.shown
-    }
-    return [links.get(position, "") for position in range(n_labels)] if any(links.values()) else None
+def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
+    """Return the lists of what the rater said about the labeled steps. A list without a value is null."""
+    turns = record.submissions[0].turns
+    taken = {turn.position: turn.shown[turn.chosen or 0] for turn in turns if turn.shown}
+    lists = {}
+    for name, (attribute, empty) in _EXPLANATIONS.items():
+        values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
+        lists[name] = values if any(values) else None
+    return lists
 
 
 def _find_label(turn: TurnRecord) -> float | None:

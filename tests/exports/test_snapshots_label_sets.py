@@ -33,6 +33,7 @@ def project() -> Project:
     assignment = factories.make_assignment(factories.make_rater(project), trace)
     client = WorkPageClient(assignment)
     client.send(*(client.write(at, each, error_link=LINKS[at]) for at, each in enumerate(RATINGS)))
+    client.send(client.write(1, -1, category="misread other", severity=2, text="It says 7."))
     assignments.submit(**client.place, now=factories.NOW, by=None)
     return project
 
@@ -75,6 +76,8 @@ def test_ratings_and_marks_come_back_in_another_project(project: Project) -> Non
     assert Submission.objects.get(project=other).protocol == "recovery"
     rows = Judgment.objects.filter(turn__assignment__project=other).order_by("turn__step__position")
     assert list(rows.values_list("rating", "error_link")) == list(zip(RATINGS, LINKS, strict=True))
+    explained = rows.get(turn__step__position=1)
+    assert (explained.category, explained.severity, explained.reason) == ("misread other", 2, "It says 7.")
     again = read_rows(build_snapshot(other, "native", "trl", rule=LabelRule(label_set="carried_forward")), "trl")
     assert [row["labels"] for row in again] == [[True, False, False, True, True]]
 

@@ -118,7 +118,13 @@ def derive(record: TraceRecord, name: str) -> list[int | None]:
 
 def read_native(protocol: str, ratings: Sequence[int | None], links: Sequence[str] = ()) -> TraceRecord:
     steps = [f"Step {number}." for number in range(len(ratings))]
-    item = {"problem": "P", "steps": steps, "labels": ratings, "protocol": protocol, "error_links": list(links) or None}
+    item = {
+        "problem": "P",
+        "steps": steps,
+        "labels": ratings,
+        "labeling_protocol": protocol,
+        "error_links": list(links) or None,
+    }
     (record,) = native.read(io.BytesIO(json.dumps(item).encode()))
     assert isinstance(record, TraceRecord)
     return record
