@@ -148,7 +148,9 @@ def write_front_matter(name: str, licence: str, rows: int, files: Sequence[Writt
             for format, splits in by_format.items()
         ]
         head["dataset_info"] = [
-            {"config_name": format, "features": _list_features(OUTPUT_FORMATS[format].columns)} for format in by_format
+            {"config_name": format, "features": _list_features(columns)}
+            for format in by_format
+            if (columns := OUTPUT_FORMATS[format].columns)
         ]
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---"
 
