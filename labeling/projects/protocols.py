@@ -34,7 +34,7 @@ RULES: dict[str, ProtocolRule] = {
 
 
 def describe_later_steps(protocol: str) -> str:
-    """Return what raters are told about the steps after the first error, or "" if these are not rated."""
+    """Return what raters read about the steps after the first error, or "" if these are not rated."""
     match protocol:
         case Protocol.EVERY_STEP:
             return _("Rate each later step by itself, as if the steps before it were right.")
