@@ -149,7 +149,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
                 option,
                 judgment,
                 review=judgment.turn if judgment and not option.position else None,
-                category=labels.get(judgment.category, judgment.category) if judgment else "",
+                category=rating_rules.name_category(judgment.category, labels) if judgment else "",
             )
         )
     return submitted

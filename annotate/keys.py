@@ -20,6 +20,7 @@ _ACTIONS = {
     "previous": ("k", gettext_lazy("Previous step (↑ always works)")),
     "unrated": ("n", gettext_lazy("Next unrated step")),
     "unsure": ("u", gettext_lazy("Mark as unsure")),
+    "recovery": ("m", gettext_lazy("Mark recovery from an error")),
     "comment": ("c", gettext_lazy("Comment")),
     "undo": ("z", gettext_lazy("Undo")),
     "submit": ("Enter", gettext_lazy("Submit")),

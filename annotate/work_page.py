@@ -97,6 +97,10 @@ def _submit_strings() -> dict[str, Any]:
     return {
         **{f"submit_{code}": {"one": one, "other": other} for code, (one, other) in texts.items()},
         "first_negative": _("Step {number} is the first negative step"),
+        "link_": _("Step {number} depends on the error"),
+        "link_recovers": _("Step {number} recovers from the error"),
+        "link_independent": _("Step {number} does not depend on the error"),
+        "no_link": _("No step before step {number} has an error to recover from."),
         "out_of_sight": _("Step {number} was off screen. Press the key again to rate it."),
         "unsure_on": _("Unsure: step {number}"),
         "unsure_off": _("No longer unsure: step {number}"),
@@ -141,6 +145,8 @@ def _undo_strings() -> dict[str, Any]:
         "undone_rating": _("Undone: step {number} is {rating} again"),
         "undone_flagged": _("Undone: unsure mark, step {number}"),
         "undone_category": _("Undone: kind of error, step {number}"),
+        "undone_severity": _("Undone: severity, step {number}"),
+        "undone_error_link": _("Undone: recovery mark, step {number}"),
         "undone_reason": _("Undone: reason, step {number}"),
         "undone_comment": _("Undone: comment, step {number}"),
         "undone_write_step": _("Undone: corrected step {number}"),
@@ -256,10 +262,17 @@ _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERV
 # The columns of trace_payload.sql that the scripts receive under these names.
 _ASSIGNMENT_FIELDS = (
     *("assignment", "version", "revision", "state", "is_correction", "lease_ends_at", "submitted_at"),
-    *("reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"),
+    *(
+        "reveals_one_step_at_a_time",
+        "asks_error_category",
+        "needs_error_category",
+        "asks_severity",
+        "asks_reason",
+        "asks_corrected_step",
+    ),
 )
 _PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
-_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity")
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:

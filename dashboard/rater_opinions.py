@@ -29,12 +29,14 @@ class StepOpinion:
     rating: int | None
     comment: str = ""
     category: str = ""
+    error_link: str = ""  # the mark of how the step relates to an earlier error
+    severity: str = ""
     seconds: int | None = None
     is_flagged: bool = False
 
     @property
     def has_words(self) -> bool:
-        return bool(self.comment or self.category or self.is_flagged)
+        return bool(self.comment or self.category or self.error_link or self.severity or self.is_flagged)
 
 
 @dataclass
@@ -86,7 +88,9 @@ def build_step_opinion(judgment: Judgment | None, review: StepReview | None, kin
     return StepOpinion(
         rating=judgment.rating if judgment else None,
         comment=" ".join(comment for comment in comments if comment),
-        category=kinds.get(judgment.category, judgment.category) if judgment else "",
+        category=rating_rules.name_category(judgment.category, kinds) if judgment else "",
+        error_link=judgment.get_error_link_display() if judgment else "",
+        severity=str(judgment.get_severity_display()) if judgment and judgment.severity else "",
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
     )

@@ -115,6 +115,19 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     "machine_ece": StatisticKind(
         _("Calibration error"), _("Mean distance between stated probabilities and shares of correct labels.")
     ),
+    "kind": StatisticKind(
+        _("Kind of error, alpha"),
+        _(
+            "Agreement on the kinds of errors, on steps that several annotators rate negative. Overlapping sets of"
+            " kinds agree in part (MASI). Usable at 0.67 or above."
+        ),
+        0.67,
+    ),
+    "severity": StatisticKind(
+        _("Severity, ordinal alpha"),
+        _("Agreement on the severity, on steps that several annotators rate negative. Usable at 0.67 or above."),
+        0.67,
+    ),
     "pairwise_agreement": StatisticKind(
         _("Raw agreement"),
         _("Share of pairs with the same rating. Chance alone makes it high when one rating is common."),

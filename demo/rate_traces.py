@@ -15,7 +15,7 @@ from labeling.gates import OnboardingGate
 from labeling.models import Project, Rater, Settlement, Submission, Trace, TrainingFeedback
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
-from labeling.models.project import Protocol
+from labeling.models.project import EVERY_STEP_PROTOCOLS
 from labeling.projects import lifecycle
 from labeling.quality import new_submissions, project_stats, rater_model, resolve, settlements
 from labeling.quality.project_stats import load_project_stats
@@ -112,7 +112,7 @@ def _rate_next_trace(
     except queue.QueueRefusal:
         return
     ratings = simulated_raters.simulate_ratings(
-        truths[claim.trace_id], rater, chance, to_the_end=project.protocol == Protocol.EVERY_STEP
+        truths[claim.trace_id], rater, chance, to_the_end=project.protocol in EVERY_STEP_PROTOCOLS
     )
     writes = [
         assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", **asdict(rating))

@@ -17,6 +17,7 @@ from events import audit_log
 from exports.files import WrittenFile
 from exports.models import ProjectDisclosure, Snapshot
 from exports.orders import ARCHIVE_EXCLUSIONS, EXCLUSION_LABELS, SnapshotOrder, load_order
+from formats import label_sets
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import Columns, ColumnType
 from labeling.models import Project
@@ -45,7 +46,10 @@ LICENCES = (
 )
 PROTOCOL_NOTES = {
     "first_error": "Raters labeled each trace up to its first error and rated alternatives to that step.",
-    "every_step": "Raters labeled every step.",
+    "every_step": "Raters labeled every step by itself, as if the steps before it were right.",
+    "carry_forward": "Raters labeled every step; a step that builds on an earlier error is negative.",
+    "recovery": "Raters labeled every step by itself, and marked where traces recover from errors and which later steps"
+    " do not depend on them.",
     "live": "Raters labeled alternatives that were generated during annotation.",
 }
 RATER_KINDS = {"member": "project member", "imported": "imported labeler"}
@@ -66,12 +70,22 @@ AGREEMENT_LABELS = {
     "gwet_ac1": "Gwet’s AC1",
     "pairwise_agreement": "Pairwise agreement",
 }
+LABEL_SET_NOTES: dict[str, str] = {
+    "as_rated": "labels are the ratings that were given. Rows with right and wrong steps end at the first error.",
+    "stop": "no step after the first error has a label.",
+    "carried_forward": "a step is correct or incorrect, and incorrect while it depends on an earlier error."
+    " A row ends where the ratings do not determine this.",
+    "propagated_ternary": "a step is negative while it depends on an earlier error, and otherwise as rated."
+    " A row ends where the ratings do not determine this.",
+    "decisive_error": "only the first error from which the trace never recovers is negative. Errors from which it"
+    " recovers, steps that depend on them, and steps after the decisive error have no label.",
+}
 _MAX_ERROR_STEPS = 15
 _RATING_LABELS = {"-1": "negative (-1)", "0": "neutral (0)", "1": "positive (+1)"}
 CONVERSION_TABLE = """| rating | conversion |
 |---|---|
 | neutral | {neutral} |
-| steps after the first error | no label |
+| steps after the first error | {later_steps} |
 | contested traces, and submissions that ended early | {contested}; kept in the long table (`steps`) |
 | alternatives that were not chosen | {alternatives} |
 | steps written by the rater | {human_steps} |
@@ -136,7 +150,9 @@ def write_front_matter(name: str, licence: str, rows: int, files: Sequence[Writt
             for format, splits in by_format.items()
         ]
         head["dataset_info"] = [
-            {"config_name": format, "features": _list_features(OUTPUT_FORMATS[format].columns)} for format in by_format
+            {"config_name": format, "features": _list_features(columns)}
+            for format in by_format
+            if (columns := OUTPUT_FORMATS[format].columns)
         ]
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---"
 
@@ -370,10 +386,12 @@ def _conversion_lines(snapshot: Snapshot) -> Iterator[str]:
     }
     table = CONVERSION_TABLE.format(
         neutral=neutral[rule.neutral],
+        later_steps="labeled by the label set" if rule.label_set in label_sets.SETS_PAST_ERRORS else "no label",
         contested="left out of consensus labels" if rule.takes_cut_off else "left out",
         alternatives="one row each: the preceding steps and the alternative" if rule.has_alternatives else "left out",
         human_steps="count as correct" if rule.human_steps == "positive" else "the row ends before the step",
     )
+    yield from (f"Label set `{rule.label_set}`: {LABEL_SET_NOTES[rule.label_set]}", "")
     yield from ("Formats with binary labels convert the ratings as follows.", "", table, "")
     yield from (_format_tally(name, tally) for name, tally in sorted(snapshot.figures["tallies"].items()))
 
@@ -395,12 +413,17 @@ def _limitation_lines(snapshot: Snapshot) -> list[str]:
     lines = [
         f"- Known failures: {_stated(snapshot, 'known_failures')}",
         f"- Domains: {domains}. Not covered: {_stated(snapshot, 'domains_not_covered')}",
-        "- Steps after the first error have no label, even if some raters continued and rated them.",
+        *_later_step_lines(load_order(snapshot).rule.label_set),
         f"- License of the labels: {_stated(snapshot, 'licence')}. Sources:",
     ]
     for source in snapshot.figures["facts"]["sources"]:
         lines.append(f"  - {_escape_cell(source['name'])}: {_escape_cell(source['licence'])} ({source['n']:,} rows)")
     return lines
+
+
+def _later_step_lines(label_set: str) -> Iterator[str]:
+    if label_set not in label_sets.SETS_PAST_ERRORS:
+        yield "- Steps after the first error have no label, even if some raters continued and rated them."
 
 
 def format_frozen_at(snapshot: Snapshot) -> str:

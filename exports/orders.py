@@ -150,9 +150,19 @@ def _check_order(order: SnapshotOrder) -> Iterator[tuple[bool, str, str]]:
         "PRM800K contains the ratings of individual raters. Choose another format for the consensus.",
     )
     yield (
-        order.ending in TABLE_ENDINGS and "prm800k" in order.formats,
+        order.filters.is_consensus and order.rule.label_set not in ("as_rated", "stop"),
+        "label_set",
+        "This label set is derived from the ratings of individual raters. Choose those instead of the consensus.",
+    )
+    yield (
+        order.rule.label_set != "as_rated" and "prm800k" in order.formats,
+        "label_set",
+        "PRM800K contains the ratings as they were given. Choose another format for this label set.",
+    )
+    yield (
+        order.ending in TABLE_ENDINGS and any(OUTPUT_FORMATS[name].only_json_lines for name in order.formats),
         "ending",
-        "PRM800K is exported only as JSON Lines, byte for byte. Build a separate snapshot for it.",
+        "PRM800K and chats are exported only as JSON Lines. Build a separate snapshot for them.",
     )
     yield (
         len({OUTPUT_FORMATS[name].wants_raters for name in order.formats}) > 1,

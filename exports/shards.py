@@ -102,8 +102,9 @@ class ShardWriter:
         """Write the rows from `start` to `stop`, and yield the number of rows read after each chunk."""
         pending: list[ExportRow] = []
         done = 0
-        has_names = self._order.has_labeler_names
-        for rows in manifest.read_row_chunks(frozen, start=start, stop=stop, has_names=has_names):
+        has_parts = any(OUTPUT_FORMATS[name].has_parts for name in self._order.formats)
+        options = {"has_names": self._order.has_labeler_names, "has_parts": has_parts}
+        for rows in manifest.read_row_chunks(frozen, start=start, stop=stop, **options):
             done += len(rows)
             _identify_machines(rows)
             if self._order.by_trace:

@@ -57,6 +57,8 @@ class OutputFormat(NamedTuple):
     has_weights: bool = False  # a second file holds the weight of each row
     wants_raters: bool = True  # False: a row describes the trace, whether or not anyone rated it
     has_step_scores: bool = False  # rows contain the scores of a PRM
+    has_parts: bool = False  # rows contain the parts of steps, such as tool calls
+    only_json_lines: bool = False  # no table can hold the rows
 
     @property
     def is_table(self) -> bool:
@@ -84,12 +86,14 @@ INPUT_FORMATS = {
 OUTPUT_FORMATS = {
     format.name: format
     for format in (
-        OutputFormat("prm800k", "PRM800K", prm800k.COLUMNS, None),
+        OutputFormat("prm800k", "PRM800K", prm800k.COLUMNS, None, only_json_lines=True),
         OutputFormat("trl", "TRL stepwise supervision", trl.COLUMNS, trl.write, has_weights=True),
         OutputFormat("math_shepherd", "Math-Shepherd", math_shepherd.COLUMNS, math_shepherd.write, has_weights=True),
         OutputFormat("rlhflow", "RLHFlow", rlhflow.COLUMNS, rlhflow.write, has_weights=True),
         OutputFormat("native", "native, with metadata", native.COLUMNS, native.write),
         OutputFormat("processbench", "ProcessBench", processbench.COLUMNS, processbench.write),
+        # The keys of its labels differ from row to row, so it has no columns.
+        OutputFormat("chat", "chat with step labels", {}, chat.write, has_parts=True, only_json_lines=True),
         OutputFormat("steps", "long table of steps", steps.COLUMNS, steps.write, has_step_scores=True),
         OutputFormat("pairs", "preference pairs", pairs.COLUMNS, pairs.write),
         OutputFormat("first_errors", "first errors", first_errors.COLUMNS, first_errors.write),

@@ -2,15 +2,20 @@
 
 A message has parts: texts, tool calls and their results. A part that cannot be shown, such as an image, is refused, not
 dropped. A long text of the model is split into steps, unless the chat uses tools or has labels of messages.
+
+Chats are written as AgentProcessBench has them: messages, the label of each message of the model, and that of the
+outcome.
 """
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import records, segmenters, strict_json
+from formats import native, records, segmenters, strict_json
+from formats.examples import LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
+from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
     OptionRecord,
@@ -32,6 +37,9 @@ _Path = tuple[str | int, ...]
 # The roles of context; the model's own role is "assistant".
 _KINDS = {"system": "system", "developer": "system", "user": "user", "tool": "observation", "function": "observation"}
 _MAX_NAME = 200  # characters of a tool's name or a call's id
+_REASONING = "reasoning"  # the media type of a text that the model did not show to the user
+_REF_KEYS = ("id", "total_index", "task_id", "trial")  # together the name of the trace
+_ROLES = {"system": "system", "user": "user", "observation": "tool"}
 
 
 class MessageFunction(Struct, gc=False):
@@ -89,6 +97,12 @@ class ChatItem(Struct, gc=False):
     info: ChatInfo | None = ChatInfo()
     step_labels: dict[str, Literal[-1, 0, 1]] | None = None
     final_label: int | bool | None = None
+    # Written by ourselves: who gave the labels, and by which rule.
+    labeling_protocol: LabelingProtocol | None = None
+    rater: RecordName | None = None
+    rater_kind: str | None = None
+    rater_name: RecordName | None = None
+    label_source: str | None = None
 
 
 def looks_like(record: object) -> bool:
@@ -108,7 +122,10 @@ def _is_message_text(raw: bytes) -> bool:
         return False
 
 
-def parse_traces(chat: ChatItem | list[ChatMessage], segmenter: str = "") -> Iterator[TraceRecord]:
+def parse_traces(
+    chat: ChatItem | list[ChatMessage], segmenter: str = "", extras: Mapping[str, object] | None = None
+) -> Iterator[TraceRecord]:
+    """Make the trace of a chat. `extras` are members that the format does not define: they become metadata."""
     item = chat if isinstance(chat, ChatItem) else ChatItem(messages=chat)
     path = () if isinstance(chat, list) else ("messages",) if item.messages else ("traj",)
     messages = item.messages or item.traj or []
@@ -125,13 +142,31 @@ def parse_traces(chat: ChatItem | list[ChatMessage], segmenter: str = "") -> Ite
             domain=(item.data_source or "")[:100],
         ),
         steps=steps,
-        ref=".".join(
-            str(part) for part in (item.id, item.total_index, item.task_id, item.trial) if part not in ("", None)
-        ),
+        ref=".".join(map(str, _list_refs(item).values())),
         is_right=_is_right(item),
         provenance=ProvenanceRecord(policy=item.model or "", segmenter=", ".join(filter(None, (SEGMENTER, used)))),
-        submissions=[] if item.step_labels is None else [_make_submission(item.step_labels, steps)],
+        metadata=_make_metadata(item, extras or {}),
+        submissions=[] if item.step_labels is None else [_make_submission(item, item.step_labels, steps)],
     )
+
+
+def _list_refs(item: ChatItem) -> dict[str, object]:
+    refs = {key: getattr(item, key) for key in _REF_KEYS}
+    return {key: value for key, value in refs.items() if value not in ("", None)}
+
+
+def _make_metadata(item: ChatItem, extras: Mapping[str, object]) -> dict[str, object]:
+    """Keep what the other fields of a trace cannot reproduce. Members that do not fit are left out, long ones first."""
+    refs = _list_refs(item)
+    members: dict[str, object] = {} if set(refs) <= {"id"} and isinstance(item.id, str | None) else {**refs}
+    if isinstance(item.final_label, bool) or item.final_label not in (None, 1, -1):
+        members["final_label"] = item.final_label
+    members |= extras
+    kept, n_bytes = set(), 0
+    for key in sorted(members, key=lambda key: len(msgspec.json.encode(members[key]))):
+        n_bytes += len(msgspec.json.encode({key: members[key]}))
+        kept |= {key} if n_bytes <= native.MAX_METADATA else set()
+    return {key: value for key, value in members.items() if key in kept}
 
 
 def _name_subagents(steps: list[StepRecord], messages: list[ChatMessage]) -> None:
@@ -164,7 +199,7 @@ def _is_right(item: ChatItem) -> bool | None:
     return None if item.final_label is None else item.final_label == 1
 
 
-def _make_submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecord]) -> SubmissionRecord:
+def _make_submission(item: ChatItem, labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecord]) -> SubmissionRecord:
     turns = []
     for index, rating in sorted(labels.items(), key=lambda label: label[0].zfill(9)):
         if not index.isascii() or not index.isdigit() or int(index) >= len(steps):
@@ -172,11 +207,19 @@ def _make_submission(labels: dict[str, Literal[-1, 0, 1]], steps: list[StepRecor
                 ("step_labels", index), f'step label "{index}" is not a message: the {len(steps)} messages count from 0'
             )
         turns.append(records.make_turn(int(index), steps[int(index)].options[0].text, rating))
-    return SubmissionRecord(turns, labeler=ANNOTATORS, finish_reason="solution")
+    machine = item.rater_name or "" if item.rater_kind == "machine" else ""
+    labeler = None if machine else item.rater or ANNOTATORS
+    protocol = item.labeling_protocol or "propagated"
+    return SubmissionRecord(turns, labeler=labeler, machine=machine, finish_reason="solution", protocol=protocol)
 
 
 read = RecordReader(
-    ChatItem | list[ChatMessage], parse_traces, looks_like=looks_like, is_part=_is_message_text, takes_segmenter=True
+    ChatItem | list[ChatMessage],
+    parse_traces,
+    looks_like=looks_like,
+    is_part=_is_message_text,
+    takes_segmenter=True,
+    keeps_extras=True,
 )
 
 
@@ -224,7 +267,7 @@ def _make_step(position: int, message: ChatMessage, path: _Path) -> StepRecord:
 
 def _split_parts(message: ChatMessage, path: _Path) -> Iterator[PartRecord]:
     if message.reasoning_content:
-        yield PartRecord("text", message.reasoning_content)
+        yield PartRecord("text", message.reasoning_content, media_type=_REASONING)
     if _KINDS.get(message.role) == "observation":
         yield _make_result(_join_texts(message.content, path), message.name, message.tool_call_id)
     elif isinstance(message.content, str):
@@ -284,3 +327,61 @@ def _make_result(text: str, name: str | None, ref: str | None) -> PartRecord:
 
 def _show_part(part: PartRecord) -> str:
     return f"{part.name}({part.text})" if part.kind == "call" else part.text
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
+    """Yield a chat for each submission, or for the consensus. Members that the import kept as metadata come back."""
+    for facts, record in example.labeled_records(rule, tally):
+        messages = [_write_message(step) for step in record.steps if step.options]
+        # A trace without context becomes the answer to its problem.
+        n_before = int(all(step.is_rateable for step in record.steps))
+        opening = [{"role": "user", "content": record.problem.text}] * n_before
+        submission = record.submissions[0]
+        ratings = {str(turn.position + n_before): get_taken_rating(turn) for turn in submission.turns}
+        kept = dict(record.metadata)
+        refs = {key: kept.pop(key) for key in _REF_KEYS if key in kept} or ({"id": record.ref} if record.ref else {})
+        outcome = None if record.is_right is None else 1 if record.is_right else -1
+        yield {
+            **refs,
+            "question": record.problem.text,
+            "data_source": record.problem.domain,
+            "model": record.provenance.policy if record.provenance else "",
+            "messages": opening + messages,
+            "step_labels": {index: rating for index, rating in ratings.items() if rating is not None},
+            "final_label": kept.pop("final_label", outcome),
+            "labeling_protocol": submission.protocol or None,
+            **example.describe_rater(facts),
+            **kept,
+        }
+
+
+def _write_message(step: StepRecord) -> OutputRow:
+    """Write a step as a message of the OpenAI API."""
+    role, option = "assistant" if step.is_rateable else _ROLES.get(step.kind, "assistant"), step.options[0]
+    if not option.parts:
+        return {"role": role, "content": option.text}
+    if role == "tool":
+        return _write_results(option.parts)
+    shown = [part.text for part in option.parts if part.kind == "text" and part.media_type != _REASONING]
+    thought = [part.text for part in option.parts if part.media_type == _REASONING]
+    calls = [
+        {"id": part.call_ref, "type": "function", "function": {"name": part.name, "arguments": part.text}}
+        for part in option.parts
+        if part.kind == "call"
+    ]
+    pieces = [{"type": "text", "text": text} for text in shown]
+    message: dict[str, Any] = {"role": role, "content": pieces if len(shown) > 1 else shown[0] if shown else None}
+    return (
+        message
+        | ({"reasoning_content": "\n".join(thought)} if thought else {})
+        | ({"tool_calls": calls} if calls else {})
+    )
+
+
+def _write_results(parts: tuple[PartRecord, ...]) -> OutputRow:
+    names = {"tool_call_id": parts[0].call_ref, "name": parts[0].name}
+    content = "\n".join(part.text for part in parts)
+    return {"role": "tool", **{key: name for key, name in names.items() if name}, "content": content}

@@ -2,7 +2,8 @@
 
 Formats that only have right and wrong steps are written from labeled paths:
 
-- A path ends at the first error and before a step without a rating. Labels are never filled in.
+- A path ends at the first error and before a step without a rating. Labels are never filled in. With a label set that
+  labels later steps (`formats.label_sets`), it ends before the first step that the set does not label.
 - A neutral step is right by default. `LabelRule.neutral` makes it wrong, or ends the path before it.
 - Each alternative that was not chosen makes a path of its own: the steps before it, then the alternative.
 - A path ends before a step that the rater wrote, unless `LabelRule.human_steps` counts such steps as right.
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field, structs
 
+from formats import label_sets
+from formats.label_sets import LabelSet
 from formats.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
@@ -60,6 +63,7 @@ GAVE_UP = "the rater gave up"
 CONTESTED = "contested"
 UNSETTLED = "contested or not settled yet"
 NOT_RATED = "no rated step"
+UNDETERMINED = "the ratings do not determine the label set"
 
 Columns = Mapping[str, ColumnType]
 OutputRow = dict[str, Any]
@@ -106,6 +110,8 @@ class LabelRule(Struct, frozen=True, forbid_unknown_fields=True):
     has_alternatives: bool = True
     takes_cut_off: bool = True  # the rated part of submissions that gave up
     takes_contested: bool = True  # each rater's labels of contested traces
+    # `as_rated` keeps the ratings; paths of right and wrong steps still end at the first error.
+    label_set: LabelSet = "as_rated"
 
 
 class LabeledPath(Struct, frozen=True):
@@ -188,6 +194,11 @@ class TraceExample:
         """The first error of each submission."""
         return [_find_first_error(row) for row in self.submitted]
 
+    @property
+    def decisive_errors(self) -> list[FirstErrorVote]:
+        """The decisive error of each submission. It is censored if the ratings do not determine it."""
+        return [_find_decisive_error(row) for row in self.submitted]
+
     def votes(self, *, assisted: bool = False) -> list[int | None]:
         """Return the first errors of submissions that were not cut off.
 
@@ -228,8 +239,14 @@ class TraceExample:
         for row in self.submitted:
             if not rule.takes_cut_off and row.record.submissions[0].finish_reason in CUT_OFF:
                 tally.leave_out(GAVE_UP)
-            else:
+            elif rule.label_set == "as_rated":
                 yield row.facts, row.record
+            else:
+                record, derived = label_sets.relabel_record(row.record, rule.label_set)
+                if derived.is_complete or any(label is not None for label in derived.labels):
+                    yield row.facts, record
+                else:
+                    tally.leave_out(UNDETERMINED)
 
 
 def write_paths(
@@ -269,6 +286,13 @@ def _find_first_error(row: ExportRow) -> FirstErrorVote:
     is_complete = n_rated >= sum(step.is_rateable for step in row.record.steps)
     is_censored = submission.finish_reason in CUT_OFF or not is_complete
     return FirstErrorVote(None, is_censored=is_censored, is_blind=is_blind)
+
+
+def _find_decisive_error(row: ExportRow) -> FirstErrorVote:
+    record, derived = label_sets.relabel_record(row.record, "decisive_error")
+    turns = record.submissions[0].turns
+    error = next((turn.position for turn in turns if get_taken_rating(turn) == -1), None)
+    return FirstErrorVote(error, is_censored=not derived.is_complete)
 
 
 def get_taken_rating(turn: TurnRecord) -> int | None:
@@ -319,7 +343,7 @@ def build_labeled_paths(record: TraceRecord, rule: LabelRule) -> Iterator[Labele
             break
         steps.append(taken[0])
         labels.append(taken[1])
-        if not taken[1]:
+        if not (taken[1] or rule.label_set in label_sets.SETS_PAST_ERRORS):
             break
     if steps:
         yield LabeledPath(record.problem.text, steps, labels)
@@ -332,7 +356,7 @@ def _build_agent_paths(record: TraceRecord, rule: LabelRule) -> Iterator[Labeled
         taken = _label_taken_step(turns[position], rule) if position in turns else None
         if taken:
             yield LabeledPath(prompt, [taken[0]], [taken[1]])
-        if step.is_rateable and (taken is None or not taken[1]):
+        if step.is_rateable and not (taken and (taken[1] or rule.label_set in label_sets.SETS_PAST_ERRORS)):
             return
         prompt += "\n\n" + (taken[0] if taken else step.options[0].text)
 

@@ -2,7 +2,8 @@
 
 `p_error` and `p_none` count people who saw no score. They come from the rater model that settled the trace (`p_by` is
 "raters"). Without a consensus or a rater model they are shares of the votes (`p_by` is "votes"). The `assisted_`
-columns also count machines and people who saw scores.
+columns also count machines and people who saw scores. With the label set `decisive_error`, the rows of raters have
+their decisive error.
 """
 
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ COLUMNS: Columns = {
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
     """Yield a row for each submission, then one for the consensus. -1 means no error; None means cut off before one."""
     columns = _trace_columns(example)
-    for row, vote in zip(example.submitted, example.first_errors, strict=True):
+    votes = example.decisive_errors if rule.label_set == "decisive_error" else example.first_errors
+    for row, vote in zip(example.submitted, votes, strict=True):
         first_error = None if vote.is_censored else -1 if vote.first_error is None else vote.first_error
         rater = describe_rater(row.facts)
         by = rater.pop("rater") or "unknown"

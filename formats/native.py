@@ -18,6 +18,7 @@ from formats.examples import (
     TraceExample,
     get_taken_rating,
 )
+from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
     JudgmentRecord,
@@ -48,9 +49,21 @@ COLUMNS: Columns = {
     "policy": "string",
     "scaffold": "string",
     "labels": ["float64"],
+    "labeling_protocol": "string",
+    "error_links": ["string"],
+    "error_categories": ["string"],
+    "error_severities": ["int64"],
+    "error_reasons": ["string"],
     "labeler": "string",
     **MACHINE_COLUMNS,
     "metadata": "string",
+}
+# The attribute of a judgment, and its value if there is nothing to say, by the list that has it.
+_EXPLANATIONS: dict[str, tuple[str, str | None]] = {
+    "error_links": ("error_link", ""),
+    "error_categories": ("category", ""),
+    "error_severities": ("severity", None),
+    "error_reasons": ("reason", ""),
 }
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
@@ -80,6 +93,11 @@ class NativeItem(Struct, gc=False):
     sampler: dict[str, object] = {}
     scaffold: RecordName = ""
     labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
+    labeling_protocol: LabelingProtocol | None = None
+    error_links: list[Literal["", "recovers", "independent"] | None] | None = None
+    error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
+    error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
+    error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -107,7 +125,9 @@ def parse_traces(
             raise strict_json.RecordMisfit(("labels",), f"{len(item.labels)} labels for {len(steps)} steps")
         machine = item.rater_name or "" if item.rater_kind == "machine" else ""
         labeler = None if machine else item.labeler
-        submissions = [SubmissionRecord(_make_turns(steps, item.labels), labeler=labeler, machine=machine)]
+        turns = _make_turns(steps, item.labels)
+        _add_explanations(item, turns)
+        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.labeling_protocol or "")]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -155,6 +175,17 @@ def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[Tur
         TurnRecord(position, shown=[JudgmentRecord(texts[position], value=label)])
         for position, label in enumerate(labels)
     ]
+
+
+def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
+    """Add what raters said about a step besides its rating. Each list has one value for each label, or fewer."""
+    for name, (attribute, empty) in _EXPLANATIONS.items():
+        values = getattr(item, name) or []
+        if len(values) > len(turns):
+            raise strict_json.RecordMisfit((name,), f"{len(values)} values for {len(turns)} labels")
+        for turn, value in zip(turns, values, strict=False):
+            for judgment in turn.shown or ():
+                setattr(judgment, attribute, empty if value is None else value)
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -205,6 +236,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "policy": made.policy,
             "scaffold": made.scaffold,
             "labels": labels,
+            "labeling_protocol": None if example.is_consensus else record.submissions[0].protocol or None,
+            **_list_explanations(record, len(labels)),
             "labeler": rater.pop("rater"),
             **rater,
             "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,
@@ -222,6 +255,17 @@ def _list_labels(record: TraceRecord) -> list[float | None]:
     by_position = {turn.position: _find_label(turn) for turn in record.submissions[0].turns}
     n_labels = min(len(record.steps), max(by_position, default=-1) + 1)
     return [by_position.get(position) for position in range(n_labels)]
+
+
+def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
+    """Return the lists of what the rater said about the labeled steps. A list without a value is null."""
+    turns = record.submissions[0].turns
+    taken = {turn.position: turn.shown[turn.chosen or 0] for turn in turns if turn.shown}
+    lists = {}
+    for name, (attribute, empty) in _EXPLANATIONS.items():
+        values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
+        lists[name] = values if any(values) else None
+    return lists
 
 
 def _find_label(turn: TurnRecord) -> float | None:

@@ -51,7 +51,7 @@ read = RecordReader(ProcessbenchItem, parse_traces)
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
     for facts, record in example.labeled_records(rule, tally):
-        label = _rater_label(record)
+        label = _rater_label(record) if rule.label_set != "decisive_error" else _decisive_label(record)
         if example.is_consensus and example.agreed is not None:
             label = -1 if example.agreed.first_error is None else example.agreed.first_error
         if label is None or record.kind == LIVE:
@@ -66,6 +66,12 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "label": label,
             **({} if example.is_consensus else examples.describe_machine(facts)),
         }
+
+
+def _decisive_label(record: TraceRecord) -> int:
+    """Return the only negative step of a record with the labels of this label set, or -1."""
+    ratings = ((turn.position, get_taken_rating(turn)) for turn in record.submissions[0].turns)
+    return next((position for position, rating in ratings if rating == -1), -1)
 
 
 def _rater_label(record: TraceRecord) -> int | None:

@@ -104,7 +104,7 @@ def _parse_values(
         try:
             item = strict_json.decode(value.raw, decoder)
             members = strict_json.check_strictness(value.raw)
-            if keys is None or keys.issuperset(members):
+            if keys is None or not isinstance(members, dict) or keys.issuperset(members):
                 records = list(parse(item))
             else:  # decoded again, because Python's own module accepts numbers that are too large
                 members = strict_json.decode(value.raw, _anything)

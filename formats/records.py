@@ -73,6 +73,8 @@ class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     flagged: bool | None = None
     category: str = ""
     reason: str = ""
+    error_link: str = ""  # how the step relates to an earlier error (`formats.label_sets`)
+    severity: int | None = None  # of an error, from 1 (low) to 3 (high)
     value: float | None = None
     rollouts: int | None = None
     successes: int | None = None
@@ -113,6 +115,7 @@ class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     total_ms: int | None = None
     finish_reason: str | None = None
     finish_note: str = ""
+    protocol: str = ""  # that the ratings follow; "" if the file does not say
 
 
 class TraceRecord(Struct, gc=False, omit_defaults=True):

@@ -80,6 +80,7 @@ class RowFacts(NamedTuple):
     submitted_at: dt.datetime | None
     finish_reason: str | None
     finish_note: str | None
+    protocol: str | None  # of the submission
     total_ms: int | None
     generation: int | None
     is_quality_control: bool | None
@@ -165,6 +166,7 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "problem_digest": "",
         "labeler": submission and submission.labeler,
         "machine": submission.machine if submission else "",
+        "protocol": submission.protocol if submission else None,
         "rater_kind": "machine" if submission and submission.machine else "imported" if submission else None,
         "kind": record.kind,
         "n_steps": len(record.steps),
@@ -229,6 +231,7 @@ def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRec
         total_ms=facts.total_ms,
         finish_reason=facts.finish_reason,
         finish_note=facts.finish_note or "",
+        protocol=facts.protocol or "",
     )
 
 

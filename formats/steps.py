@@ -1,10 +1,12 @@
 """Step table: one row per option of each step, with all ratings, the consensus, the sampling source and the provenance.
 
-Contested traces and steps after an error are included: their ratings are in `ratings`, and `label` is null.
+Contested traces and steps after an error are included: their ratings are in `ratings`, and `label` is null. If the
+snapshot has a label set, `set_label` is the label that it derives from the ratings of one rater.
 """
 
 from collections.abc import Iterator, Sequence
 
+from formats import label_sets
 from formats.examples import (
     RATER_COLUMNS,
     AgreedLabels,
@@ -15,11 +17,19 @@ from formats.examples import (
     TraceExample,
     describe_rater,
 )
-from formats.records import JudgmentRecord, TurnRecord
+from formats.records import JudgmentRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
 # Columns with the names of attributes: of a judgment, and of the facts of its submission and its trace.
-_JUDGMENT_COLUMNS = {"rating": "int64", "flagged": "bool", "category": "string", "reason": "string", "value": "float64"}
+_JUDGMENT_COLUMNS = {
+    "rating": "int64",
+    "flagged": "bool",
+    "category": "string",
+    "reason": "string",
+    "error_link": "string",
+    "severity": "int64",
+    "value": "float64",
+}
 _SUBMISSION_COLUMNS = {
     "submission": "int64",
     "revision": "int64",
@@ -30,6 +40,7 @@ _SUBMISSION_COLUMNS = {
     "is_assisted": "bool",
     "saw_reference_answer": "bool",
     "finish_reason": "string",
+    "protocol": "string",
 }
 _FACT_COLUMNS = (
     *("trace", "problem_digest", "domain", "is_contested", "arm", "q", "batch", "rank", "prm_score"),
@@ -43,6 +54,7 @@ _RATING: Columns = {
     "active_ms": "int64",
     "is_chosen": "bool",
     "generation": "int64",
+    "set_label": "int64",
     **_SUBMISSION_COLUMNS,
 }
 COLUMNS: Columns = {
@@ -88,13 +100,17 @@ COLUMNS: Columns = {
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    turns = [(row, _index_turns(row)) for row in example.submitted]
+    turns = [(row, _index_turns(row.record)) for row in example.submitted]
+    derived = [_index_derived(row, rule) for row in example.submitted]
     labels = _index_labels(example.agreed)
     columns, scores = _trace_columns(example), example.step_scores
     for step, (kind, is_rateable, texts) in enumerate(_list_steps(example, [each for _, each in turns])):
         shares = _share_columns(example, step) if is_rateable else {}
         for option, text in enumerate(texts):
-            own_ratings = (_find_rating(row.facts, own_turns.get(step), option, texts) for row, own_turns in turns)
+            own_ratings = (
+                _find_rating(row.facts, own_turns.get(step), own_derived.get(step), option, texts)
+                for (row, own_turns), own_derived in zip(turns, derived, strict=True)
+            )
             ratings = [rating for rating in own_ratings if rating is not None]
             label, confidence = labels.get((step, option), (None, None))
             row = {
@@ -143,8 +159,15 @@ def _trace_columns(example: TraceExample) -> OutputRow:
     }
 
 
-def _index_turns(row: ExportRow) -> dict[int, TurnRecord]:
-    return {turn.position: turn for turn in row.record.submissions[0].turns}
+def _index_turns(record: TraceRecord) -> dict[int, TurnRecord]:
+    return {turn.position: turn for turn in record.submissions[0].turns}
+
+
+def _index_derived(row: ExportRow, rule: LabelRule) -> dict[int, TurnRecord]:
+    """Map steps to their turns with the labels of the label set as ratings. Without a label set, the map is empty."""
+    if rule.label_set == "as_rated":
+        return {}
+    return _index_turns(label_sets.relabel_record(row.record, rule.label_set)[0])
 
 
 def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
@@ -159,7 +182,9 @@ def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> It
         yield "reasoning", True, list(dict.fromkeys(shown))
 
 
-def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: list[str]) -> OutputRow | None:
+def _find_rating(
+    facts: RowFacts, turn: TurnRecord | None, derived: TurnRecord | None, option: int, texts: list[str]
+) -> OutputRow | None:
     """Return a rater's rating of an option. If options have the same text, the n-th one shown is the n-th option."""
     if turn is None or turn.shown is None:
         return None
@@ -169,10 +194,13 @@ def _find_rating(facts: RowFacts, turn: TurnRecord | None, option: int, texts: l
     if len(places) <= n_before:
         return None
     place = places[n_before]
-    return _rating_columns(facts, turn, turn.shown[place], is_chosen=turn.chosen == place)
+    set_label = derived.shown[place].rating if derived and derived.shown else None
+    return _rating_columns(facts, turn, turn.shown[place], is_chosen=turn.chosen == place, set_label=set_label)
 
 
-def _rating_columns(facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord, *, is_chosen: bool) -> OutputRow:
+def _rating_columns(
+    facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord, *, is_chosen: bool, set_label: int | None
+) -> OutputRow:
     progress = facts.identity.progress if facts.identity else {}
     return {
         **describe_rater(facts),
@@ -181,6 +209,7 @@ def _rating_columns(facts: RowFacts, turn: TurnRecord, judgment: JudgmentRecord,
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,
         "generation": facts.exported_generation,
+        "set_label": set_label,
         **{name: getattr(facts, name) for name in _SUBMISSION_COLUMNS},
     }
 

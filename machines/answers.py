@@ -13,10 +13,14 @@ without one of these has no answer, which is neither right nor wrong.
 import re
 from enum import StrEnum
 from fractions import Fraction
-from re import _constants, _parser
+from importlib import import_module
 from typing import Any
 
 from machines.expressions import is_same_expression
+
+# The only way to see what a pattern can cost.
+_constants: Any = import_module("re._constants")
+_parser: Any = import_module("re._parser")
 
 
 class CheckerKind(StrEnum):

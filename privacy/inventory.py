@@ -141,7 +141,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.TraceDraw": ("prm",),
     "labeling.EarlierSettlement": ("state", "reason"),
     "labeling.Assignment": ("finish_reason",),
-    "labeling.Submission": ("finish_reason", "record_digest"),
+    "labeling.Submission": ("finish_reason", "record_digest", "protocol"),
     "labeling.StepReview": ("shown",),
     "labeling.Judgment": ("category",),
     "labeling.RatingEdit": ("client", "category"),

@@ -72,6 +72,24 @@ def alpha_ordinal(sums: PairSums) -> Floats:
     return _alpha(sums, (mid_ranks[..., :, None] - mid_ranks[..., None, :]) ** 2)
 
 
+def masi_distances(sets: Sequence[frozenset[str]]) -> Floats:
+    """Return the MASI distance between each two of these sets: 1 - J * M.
+
+    J is the Jaccard index. M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, else 0. For sets
+    of one member it is the nominal distance. R. Passonneau (2006), "Measuring agreement on set-valued items (MASI) for
+    semantic and pragmatic annotation", LREC.
+    """
+    return np.array([[1.0 - _masi_similarity(one, other) for other in sets] for one in sets])
+
+
+def _masi_similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    if one == other:
+        return 1.0
+    common = one & other
+    share = 2 / 3 if common in (one, other) else 1 / 3
+    return share * len(common) / len(one | other)
+
+
 def alpha_interval(sums: PairSums) -> Floats:
     # Alpha is a quotient of distances, so their unit cancels out.
     return _alpha(sums, _relative_distances(sums.values) ** 2)
@@ -207,6 +225,14 @@ def estimate_step_statistics(
     sums, sample = estimation.sample_from_patterns(patterns)
     statistics = {name: _statistic(sums, *_STATISTICS[name]) for name in names}
     return estimation.estimate_all(statistics=statistics, sample=sample, level=level, with_bootstrap=with_bootstrap)
+
+
+def estimate_set_alpha(patterns: RatingPatterns, sets: Sequence[frozenset[str]]) -> Estimate:
+    """Estimate alpha with the MASI distance. The values of the patterns are places in `sets`."""
+    distances = masi_distances(sets)
+    sums, sample = estimation.sample_from_patterns(patterns)
+    statistic = _statistic(sums, lambda each: _alpha(each, distances), -1.0)
+    return estimation.estimate_all(statistics={"alpha": statistic}, sample=sample, with_bootstrap=False)["alpha"]
 
 
 def label_shares(patterns: RatingPatterns) -> dict[float, float]:

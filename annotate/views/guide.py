@@ -6,7 +6,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.sessions import UserRequest
-from labeling.projects import rating_rules
+from labeling.projects import protocols, rating_rules
 from labeling.projects.guidelines import rendering
 from people import roles
 
@@ -17,6 +17,7 @@ def show_guide(request: UserRequest, slug: str) -> HttpResponse:
     project = get_object_or_404(roles.visible_projects(request.user).select_related("guideline"), slug=slug)
     context = {
         "project": project,
+        "later_steps": protocols.describe_later_steps(project.protocol),
         "rules": rating_rules.load_rating_rules(project),
         "guideline": project.guideline,
         "html": rendering.to_html(project.guideline.body) if project.guideline else "",

@@ -40,7 +40,10 @@ class OrderSerializer(serializers.Serializer[Any]):
     formats = serializers.ListField(child=serializers.ChoiceField(choices=list(OUTPUT_FORMATS)), min_length=1)
     ending = serializers.ChoiceField(default="jsonl", choices=list(ENDINGS))
     filters = serializers.DictField(default=dict, help_text="Which submissions to include.")
-    rule = serializers.DictField(default=dict, help_text="How to treat neutral ratings and corrected steps.")
+    rule = serializers.DictField(
+        default=dict,
+        help_text="How to treat neutral ratings, corrected steps, and (`label_set`) steps after the first error.",
+    )
     validation = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     test = serializers.FloatField(default=0.0, min_value=0, max_value=1)
     without_duplicates = serializers.BooleanField(default=False)

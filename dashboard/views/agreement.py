@@ -101,6 +101,7 @@ def load_agreement(
         "confusion": confusion,
         "missed_errors": statistics.build_estimate("over_credit", content["confusion"]["over_credit"]),
         "false_alarms": statistics.build_estimate("over_blame", content["confusion"]["over_blame"]),
+        "explanations": _build_explanations(project, content.get("explanations") or {}),
         "n_settled": content["confusion"]["n_traces"],
         "consensus": comparison,
         "has_pairs": any(part.estimates.get("pairs") for part in parts),
@@ -121,6 +122,12 @@ def load_agreement(
             *([comparison.table] if comparison else []),
         ],
     }
+
+
+def _build_explanations(project: Project, stored: Mapping[str, Any]) -> list[StatisticEstimate]:
+    """Return the agreement on what the project asks about errors."""
+    asked = {"kind": project.asks_error_category, "severity": project.asks_severity}
+    return [statistics.build_estimate(name, stored[name]) for name, is_asked in asked.items() if is_asked and stored]
 
 
 def _compute_by_raters(project: Project, raters: Sequence[int], *, is_only: bool) -> list[AgreementPart]:

@@ -18,7 +18,7 @@ from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.render import project_page
 from labeling import overlap_change
 from labeling.models import Project
-from labeling.models.project import ProjectState, Protocol
+from labeling.models.project import EVERY_STEP_PROTOCOLS, ProjectState, Protocol
 from labeling.projects import lifecycle, rating_rules
 from people import members, roles
 from people.models import Membership
@@ -50,7 +50,7 @@ class CloneProjectForm(forms.Form):
 class NewProjectForm(CloneProjectForm):
     protocol = forms.ChoiceField(
         label=_("Labeling protocol"),
-        choices=[(each.value, each.label) for each in (Protocol.FIRST_ERROR, Protocol.EVERY_STEP)],
+        choices=[(each.value, each.label) for each in (Protocol.FIRST_ERROR, *EVERY_STEP_PROTOCOLS)],
     )
     overlap = forms.IntegerField(
         label=_("Labels per trace"),

@@ -25,7 +25,17 @@ from people.roles import Action
 _SETTING_GROUPS = (
     (_("Project"), ("name", "description", "protocol")),
     (_("Shown to annotators"), ("shows_reference_answer", "shows_final_verdict", "reveals_one_step_at_a_time")),
-    (_("Questions about errors"), ("asks_error_category", "asks_reason", "asks_corrected_step")),
+    (
+        _("Questions about errors"),
+        (
+            "asks_error_category",
+            "needs_error_category",
+            "takes_several_kinds",
+            "asks_severity",
+            "asks_reason",
+            "asks_corrected_step",
+        ),
+    ),
     (_("Limits"), ("open_limit", "traces_per_day", "skip_limit_per_day", "correction_days")),
     (
         _("Gold and screening"),
@@ -68,6 +78,9 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "shows_final_verdict": _("Show whether the final answer is correct"),
             "reveals_one_step_at_a_time": _("Reveal one step at a time"),
             "asks_error_category": _("Ask for the error category"),
+            "needs_error_category": _("Require the error category"),
+            "takes_several_kinds": _("Let annotators choose several categories for one error"),
+            "asks_severity": _("Ask for the severity of the error"),
             "asks_reason": _("Ask for a reason"),
             "asks_corrected_step": _("Ask for a corrected step"),
             "open_limit": _("Maximum open traces per annotator"),

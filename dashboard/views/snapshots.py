@@ -80,6 +80,18 @@ class SnapshotOrderForm(forms.Form):
         choices=[("omit", _("end the row before the step")), ("positive", _("count as correct"))],
         required=False,
     )
+    label_set = forms.ChoiceField(
+        label=_("Steps after the first error"),
+        choices=[
+            ("as_rated", _("as rated")),
+            ("stop", _("no label (stop)")),
+            ("carried_forward", _("incorrect while they depend on the error (carried forward)")),
+            ("propagated_ternary", _("negative while they depend on the error, otherwise as rated (propagated)")),
+            ("decisive_error", _("only the error from which the trace never recovers (decisive error)")),
+        ],
+        required=False,
+        help_text=_("Most label sets need a protocol that rates every step. The card says which one was used."),
+    )
     has_no_alternatives = forms.BooleanField(label=_("Exclude alternatives"), required=False)
     generations = forms.CharField(
         label=_("Generations"),
@@ -193,6 +205,7 @@ class SnapshotOrderForm(forms.Form):
         rule = LabelRule(
             neutral=data["neutral"],
             human_steps=data["human_steps"] or "omit",
+            label_set=data["label_set"] or "as_rated",
             has_alternatives=not data["has_no_alternatives"],
         )
         shares = {name: data[name] / 100 for name in ("validation", "test")}

@@ -14,12 +14,13 @@ from django.utils.translation import gettext as _
 
 import rawsql
 from labeling.assignments.errors import AssignmentUnknown, BatchRefused, EditRefused
-from labeling.models.assignment import AssignmentState, RatingEditKind
+from labeling.models.assignment import AssignmentState, ErrorLink, RatingEditKind, Severity
 from labeling.models.trace import TraceKind
 from labeling.projects import protocols
 
 BATCH_LIMIT = 1000
 TEXT_LIMIT = 20_000
+CATEGORY_LIMIT = 500  # all kinds of a step together
 CLIENT_LENGTH = 32
 _MAX_INTEGER = 2**31 - 1
 _MAX_OPTION = 2**15 - 1
@@ -60,6 +61,8 @@ class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     rating: int | None = None  # for `undo` the previous one, if any
     flagged: bool | None = None
     category: str = ""
+    error_link: str = ""  # how the step relates to an earlier error
+    severity: int | None = None
     text: str = ""  # the reason of a rating, the rater's own step, or the comment
     active_ms: int = 0
     made_at: dt.datetime | None = None
@@ -127,6 +130,7 @@ def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
         ("step", edit.step, 0, _MAX_INTEGER),
         ("option", edit.option or 0, 0, _MAX_OPTION),
         ("active_ms", edit.active_ms, 0, _DAY_MS),
+        ("severity", Severity.LOW if edit.severity is None else edit.severity, Severity.LOW, Severity.HIGH),
     ):
         if not least <= value <= most:
             return field, _("%(field)s is out of range") % {"field": field}
@@ -134,8 +138,10 @@ def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
 
 
 def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
-    if len(edit.category) > 40:
-        return "category", _("the error category is longer than 40 characters")
+    if edit.error_link and edit.error_link not in ErrorLink.values:
+        return "error_link", _("unknown mark %(mark)s") % {"mark": edit.error_link[:40]}
+    if len(edit.category) > CATEGORY_LIMIT:
+        return "category", _("the error category is longer than %(limit)d characters") % {"limit": CATEGORY_LIMIT}
     if len(edit.text) > TEXT_LIMIT:
         return "text", _("the text is longer than %(limit)d characters") % {"limit": TEXT_LIMIT}
     if not _is_storable_text(edit.text) or not _is_storable_text(edit.category):
@@ -170,6 +176,8 @@ class JudgmentRow(NamedTuple):
     flagged: bool | None = None
     category: str = ""
     reason: str = ""
+    error_link: str = ""
+    severity: int | None = None
 
 
 class HistoryEdit(NamedTuple):
@@ -199,6 +207,7 @@ class AssignmentFacts(NamedTuple):
     holds_slot: bool
     purpose: str
     protocol: str
+    requires_kind: bool
     lease_seconds: int
     trace_kind: str
     is_removed: bool
@@ -251,6 +260,7 @@ class AnswerSheet(NamedTuple):
                 position,
                 step.is_rateable,
                 tuple(self.judgments.get((position, n), unrated).rating for n in range(len(step.options))),
+                bool(self.judgments.get((position, 0), unrated).category),
             )
             for position, step in sorted(self.steps.items())
         ]
@@ -281,8 +291,8 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
     reviews, judgments = {}, {}
     for position, *review, judgment_rows in _decode(reviews_json):
         reviews[position] = StepReviewRow(*review)
-        for option, rating, flagged, category, reason in judgment_rows or ():
-            judgments[position, option] = JudgmentRow(rating, flagged, category, reason)
+        for option, *judgment in judgment_rows or ():
+            judgments[position, option] = JudgmentRow(*judgment)
     history = tuple(itertools.starmap(HistoryEdit, _decode(edits_json)))
     return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, history)
 

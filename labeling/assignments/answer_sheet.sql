@@ -6,7 +6,8 @@
 --   first_step, last_step  the range of positions to read: every plan uses the index for a range, but not for a list
 --   client, sequences      edits of this client that are also read, because the batch may repeat them
 SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitted_revision,
-  a.reopened_at IS NOT NULL AS is_reopened, a.holds_slot, a.purpose, p.protocol, p.lease_seconds, t.kind AS trace_kind,
+  a.reopened_at IS NOT NULL AS is_reopened, a.holds_slot, a.purpose, p.protocol,
+  p.asks_error_category AND p.needs_error_category AS requires_kind, p.lease_seconds, t.kind AS trace_kind,
   r.removed_at IS NOT NULL AS is_removed, t.withdrawn_at IS NOT NULL AS is_withdrawn, a.lease_ends_at, a.first_held_at,
   a.opened_at,
   (SELECT json_agg(json_build_array(s.id, s.position, s.is_rateable,
@@ -15,7 +16,8 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
    WHERE s.trace_id = a.trace_id
      AND s.position BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint) AS steps,
   (SELECT json_agg(json_build_array(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms,
-     (SELECT json_agg(json_build_array(o.position, j.rating, j.flagged, j.category, j.reason))
+     (SELECT json_agg(json_build_array(o.position, j.rating, j.flagged, j.category, j.reason, j.error_link,
+        j.severity))
       FROM labeling_judgment j JOIN labeling_option o ON o.id = j.option_id WHERE j.turn_id = u.id)))::text
    FROM labeling_stepreview u JOIN labeling_step s ON s.id = u.step_id
    WHERE u.assignment_id = a.id AND u.revision = a.revision

@@ -177,8 +177,10 @@ SELECT assignment_id, %(new)s, step_id, shown, chosen, written_text, written_rat
 FROM labeling_stepreview WHERE assignment_id = %(assignment)s AND revision = %(submitted)s"""
 
 _COPY_JUDGMENTS = """
-INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, value, rollouts, successes)
-SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.value, j.rollouts, j.successes
+INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, value,
+  rollouts, successes)
+SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.value,
+  j.rollouts, j.successes
 FROM labeling_stepreview first
 JOIN labeling_judgment j ON j.turn_id = first.id
 JOIN labeling_stepreview copy ON copy.assignment_id = first.assignment_id AND copy.step_id = first.step_id

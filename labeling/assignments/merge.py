@@ -189,7 +189,9 @@ def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> St
 
 def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], JudgmentRow]:
     return {
-        (edit.step, edit.option): JudgmentRow(edit.rating, edit.flagged, edit.category, edit.text)
+        (edit.step, edit.option): JudgmentRow(
+            edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity
+        )
         for edit in applied
         if PARTS[edit.kind] == "rating" and edit.option is not None
     }

@@ -154,7 +154,7 @@ def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions
     if merged.lost:
         return ConflictingEdits(merged.lost, numbers=sheet.number_steps())
     protocol, steps = sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps()
-    state = protocols.submit_state(protocol, steps)
+    state = protocols.submit_state(protocol, steps, requires_kind=sheet.facts.requires_kind)
     if not (options.ending or state.is_ready):
         return SubmissionIncomplete(state)
     promise = options.promise
@@ -243,6 +243,7 @@ def _insert_submission(
         "revision": facts.revision,
         "finish_reason": ending.value,
         "finish_note": options.note,
+        "protocol": facts.protocol,
         "total_ms": min(facts.max_active_ms(now), active_ms),
         "is_quality_control": facts.purpose == AssignmentPurpose.GOLD,
         "is_screening": facts.purpose == AssignmentPurpose.SCREENING,

@@ -3,7 +3,8 @@
 --
 -- Parameters
 --   assignment, state, version, revision, submitted_revision, is_reopened   the expected assignment
---   now, finish_reason, finish_note, total_ms, is_quality_control, is_screening   the submission
+--   now, finish_reason, finish_note, total_ms, is_quality_control, is_screening, protocol
+--     the submission
 --   population, holds_slot   how a late submission counts; NULL leaves both unchanged
 --   is_due   whether the submission is counted or scored in the background
 --
@@ -17,9 +18,9 @@ WITH mine AS MATERIALIZED (
 
 new_submission AS (
   INSERT INTO labeling_submission (assignment_id, project_id, revision, submitted_at, finish_reason, finish_note,
-    total_ms, is_quality_control, is_screening)
+    total_ms, is_quality_control, is_screening, protocol)
   SELECT id, project_id, revision, %(now)s::timestamptz, %(finish_reason)s::varchar, %(finish_note)s, %(total_ms)s,
-    %(is_quality_control)s, %(is_screening)s
+    %(is_quality_control)s, %(is_screening)s, %(protocol)s
   FROM mine RETURNING id)
 
 -- `submitted_at` stays that of the first submission. Each correction has its own time in its submission.

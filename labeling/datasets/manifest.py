@@ -26,7 +26,7 @@ from django.db.models import QuerySet
 
 import rawsql
 from accounts.models import User
-from formats.records import JudgmentRecord, OptionRecord, StepRecord, TurnRecord, WrittenStep
+from formats.records import JudgmentRecord, OptionRecord, PartRecord, StepRecord, TurnRecord, WrittenStep
 from formats.rows import SEPARATOR, CompactRow, ExportRow, RowFacts, build_record
 from labeling.datasets import selection
 from labeling.datasets.selection import ExclusionRule, ManifestFilters, ScoreSource
@@ -44,6 +44,7 @@ _TEXTS = rawsql.load_sql(__file__, "row_texts.sql")
 _RATINGS = rawsql.load_sql(__file__, "row_ratings.sql")
 _RATING_RANGES = rawsql.load_sql(__file__, "row_rating_ranges.sql")
 _STEPS = rawsql.load_sql(__file__, "row_steps.sql")
+_PARTS = rawsql.load_sql(__file__, "row_parts.sql")
 _TURNS = rawsql.load_sql(__file__, "row_turns.sql")
 
 
@@ -111,26 +112,34 @@ def _write_rows(manifest_id: int, rows: QuerySet[Any], *, by_trace: bool) -> dic
 
 
 def read_row_chunks(
-    manifest: Manifest, *, start: int = 0, stop: int | None = None, chunk: int = CHUNK, has_names: bool = False
+    manifest: Manifest,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    chunk: int = CHUNK,
+    has_names: bool = False,
+    has_parts: bool = False,
 ) -> Iterator[list[ExportRow]]:
     """Yield chunks of rows from position `start` up to `stop`, in order. Without `has_names`, imported labelers have
-    pseudonyms."""
+    pseudonyms. With `has_parts`, steps have their parts, which takes longer."""
     stop = manifest.n_rows if stop is None else min(stop, manifest.n_rows)
     spans = [(at, min(at + chunk, stop)) for at in range(start, stop, chunk)]
     if connection.in_atomic_block:
-        yield from (_read_chunk(manifest.pk, *span, has_names) for span in spans)
+        yield from (_read_chunk(manifest.pk, *span, has_names, has_parts) for span in spans)
     else:
-        yield from _read_ahead(manifest.pk, spans, has_names)
+        yield from _read_ahead(manifest.pk, spans, has_names, has_parts)
 
 
-def _read_ahead(manifest_id: int, spans: list[tuple[int, int]], has_names: bool) -> Iterator[list[ExportRow]]:
+def _read_ahead(
+    manifest_id: int, spans: list[tuple[int, int]], has_names: bool, has_parts: bool
+) -> Iterator[list[ExportRow]]:
     """Read in threads, at most one chunk per thread ahead, to limit memory."""
     opened: list[BaseDatabaseWrapper] = []
     readers = ThreadPoolExecutor(READERS, initializer=_force_index_plans, initargs=(opened,))
     pending: deque[Future[list[ExportRow]]] = deque()
     try:
         for span in spans:
-            pending.append(readers.submit(_read_chunk, manifest_id, *span, has_names))
+            pending.append(readers.submit(_read_chunk, manifest_id, *span, has_names, has_parts))
             if len(pending) > READERS:
                 yield pending.popleft().result()
         while pending:
@@ -170,9 +179,11 @@ class RowRatings(NamedTuple):
     cells: str
 
 
-def _read_chunk(manifest_id: int, start: int, stop: int, has_names: bool) -> list[ExportRow]:
+def _read_chunk(manifest_id: int, start: int, stop: int, has_names: bool, has_parts: bool) -> list[ExportRow]:
     parameters = {"manifest": manifest_id, "start": start, "stop": stop}
     rows = rawsql.fetch_named(RowFacts, _FACTS, {**parameters, "names": has_names})
+    if has_parts:
+        return list(_rebuild_rows(manifest_id, rows, has_parts=True).values()) if rows else []
     ratings = _read_ratings(parameters, [facts.position for facts in rows if facts.submission is not None])
     compact = {
         texts.position: _build_compact_row(texts, ratings[texts.position])
@@ -241,6 +252,8 @@ class TurnRow(NamedTuple):
     flagged: bool | None
     category: str
     reason: str
+    error_link: str
+    severity: int | None
     value: float | None
     rollouts: int | None
     successes: int | None
@@ -255,13 +268,14 @@ class _Step(NamedTuple):
     texts: list[str]
 
 
-def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts]) -> dict[int, ExportRow]:
+def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts], *, has_parts: bool = False) -> dict[int, ExportRow]:
     """Return these rows of a manifest by position."""
     parameters = {"manifest": manifest_id, "positions": [facts.position for facts in rows]}
     was_enabled = gc.isenabled()
     gc.disable()  # thousands of small objects without reference cycles
     try:
         steps = _load_steps(parameters)
+        parts = _load_parts(parameters) if has_parts else {}
         turns: dict[int, list[TurnRecord]] = {}
         for position, judgments in groupby(rawsql.fetch_named(TurnRow, _TURNS, parameters), attrgetter("position")):
             turns[position] = list(_build_turns(judgments, steps[position]))
@@ -270,7 +284,9 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts]) -> dict[int, Expor
                 facts,
                 None,
                 build_record(
-                    facts, _build_own_steps(steps[facts.position], facts.n_steps), turns.get(facts.position, [])
+                    facts,
+                    _build_own_steps(steps[facts.position], facts.n_steps, parts),
+                    turns.get(facts.position, []),
                 ),
             )
             for facts in rows
@@ -291,12 +307,23 @@ def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
     return steps
 
 
-def _build_own_steps(steps: Mapping[int, _Step], n: int) -> list[StepRecord]:
+def _load_parts(parameters: Mapping[str, Any]) -> dict[int, list[PartRecord]]:
+    """Return the parts of options by the option's id. A trace may be in several rows."""
+    parts: dict[int, dict[int, list[PartRecord]]] = defaultdict(lambda: defaultdict(list))
+    for position, option, kind, text, name, call_ref, media_type in rawsql.fetch_rows(_PARTS, parameters):
+        parts[option][position].append(PartRecord(kind, text, name, call_ref, media_type))
+    return {option: next(iter(by_row.values())) for option, by_row in parts.items()}
+
+
+def _build_own_steps(steps: Mapping[int, _Step], n: int, parts: Mapping[int, Sequence[PartRecord]]) -> list[StepRecord]:
     """Return the trace's own steps. A file may rate steps after the end of the trace; those are only in the turns."""
     records = [StepRecord([]) for _ in range(n)]
     for step in steps.values():
         if step.position < n:
-            options = [OptionRecord(text) for text in step.texts]
+            options = [
+                OptionRecord(text, parts=tuple(parts.get(option, ())))
+                for option, text in zip(step.option_ids, step.texts, strict=True)
+            ]
             records[step.position] = StepRecord(options, step.kind, step.is_rateable, agent=step.agent)
     return records
 
@@ -325,7 +352,8 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
             JudgmentRecord(text)
             if row is None
             else JudgmentRecord(
-                text, row.rating, row.flagged, row.category, row.reason, row.value, row.rollouts, row.successes
+                *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
+                *(row.severity, row.value, row.rollouts, row.successes),
             )
         )
     return records

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from formats import label_sets
 from labeling.models.project import Guideline, Project
 from labeling.models.queue import Lane, TraceDraw
 from labeling.models.rater import Rater
@@ -208,6 +209,8 @@ class Submission(models.Model):
     generation = models.IntegerField(null=True, blank=True)
     is_quality_control = models.BooleanField(null=True, blank=True)
     is_screening = models.BooleanField(null=True, blank=True)
+    # The protocol that the ratings follow: the project's, or what the file says ("" if it does not).
+    protocol = models.CharField(max_length=16, blank=True, db_default="")
 
     # Of imported submissions: the file, its record, and the record's bytes if the columns cannot reproduce them.
     source = models.ForeignKey(Source, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -252,6 +255,21 @@ class StepReview(models.Model):
         return f"turn {self.pk}"
 
 
+class ErrorLink(models.TextChoices):
+    """How a step after an error relates to it, in projects that ask for it. A step without a mark depends on it."""
+
+    RECOVERS = label_sets.RECOVERS, _("recovers from the error")
+    INDEPENDENT = label_sets.INDEPENDENT, _("does not depend on the error")
+
+
+class Severity(models.IntegerChoices):
+    """How much an error matters, in projects that ask for it."""
+
+    LOW = 1, _("low")
+    MEDIUM = 2, _("medium")
+    HIGH = 3, _("high")
+
+
 class Judgment(models.Model):
     """One rating of one option, with its flag, as part of a step review."""
 
@@ -259,8 +277,10 @@ class Judgment(models.Model):
     option = models.ForeignKey(Option, on_delete=models.PROTECT, related_name="judgments")
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
-    category = models.CharField(max_length=40, blank=True)
+    category = models.CharField(max_length=500, blank=True)  # codes of kinds of errors, separated by spaces
     reason = models.TextField(blank=True)
+    error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
+    severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -275,6 +295,12 @@ class Judgment(models.Model):
             models.CheckConstraint(
                 condition=Q(rollouts=None, successes=None) | Q(successes__lte=F("rollouts")),
                 name="successes_are_among_the_rollouts",
+            ),
+            models.CheckConstraint(
+                condition=Q(error_link__in=["", *ErrorLink.values]), name="a_link_to_an_error_is_a_known_mark"
+            ),
+            models.CheckConstraint(
+                condition=Q(severity=None) | Q(severity__in=Severity.values), name="a_severity_is_low_medium_or_high"
             ),
         ]
 
@@ -307,7 +333,9 @@ class RatingEdit(models.Model):
     option = models.PositiveSmallIntegerField(null=True, blank=True)  # position
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
-    category = models.CharField(max_length=40, blank=True)
+    category = models.CharField(max_length=500, blank=True)
+    error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
+    severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

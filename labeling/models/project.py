@@ -11,7 +11,13 @@ from django.utils.translation import gettext_lazy as _
 class Protocol(models.TextChoices):
     FIRST_ERROR = "first_error", _("up to the first error")
     EVERY_STEP = "every_step", _("every step")
+    CARRY_FORWARD = "carry_forward", _("every step, errors carried forward")
+    RECOVERY = "recovery", _("every step, with recovery from errors")
     LIVE = "live", _("live")
+
+
+# The protocols that ask for a rating of every step. They differ in what a rating means after the first error.
+EVERY_STEP_PROTOCOLS = (Protocol.EVERY_STEP, Protocol.CARRY_FORWARD, Protocol.RECOVERY)
 
 
 class ProjectState(models.TextChoices):
@@ -75,6 +81,9 @@ class Project(models.Model):
     shows_final_verdict = models.BooleanField(default=False)
     reveals_one_step_at_a_time = models.BooleanField(default=False)
     asks_error_category = models.BooleanField(default=False)
+    needs_error_category = models.BooleanField(default=False)  # has an effect if the project asks for it
+    takes_several_kinds = models.BooleanField(default=False)  # of error, for one step
+    asks_severity = models.BooleanField(default=False)
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
 

@@ -67,7 +67,8 @@ CHANGEABLE_SETTINGS = frozenset(
     | {"gold_share", "proven_gold_share", "reserve_share", "uniform_share", "reserve_problem_share"}
     | {"screening_pass_share", "uses_probability", "uses_protection"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
-    | {"reveals_one_step_at_a_time", "asks_error_category", "asks_reason", "asks_corrected_step"}
+    | {"reveals_one_step_at_a_time", "asks_error_category", "needs_error_category", "takes_several_kinds"}
+    | {"asks_severity", "asks_reason", "asks_corrected_step"}
     | {"shows_weekly_gold", "shows_retired_gold", "rating_rules"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
     | {"signature_parameter", "completion_traces", "completion_url", "completion_code"}

@@ -21,13 +21,32 @@ NEGATIVE = -1
 class ProtocolRule(NamedTuple):
     needs_ratings: bool  # whether ratings are required before a submit
     ends_at_first_negative: bool  # steps after it are not rated, its alternatives are
+    marks_recovery: bool = False  # raters mark how later steps relate to an error
 
 
 RULES: dict[str, ProtocolRule] = {
     Protocol.FIRST_ERROR: ProtocolRule(needs_ratings=True, ends_at_first_negative=True),
     Protocol.EVERY_STEP: ProtocolRule(needs_ratings=True, ends_at_first_negative=False),
+    Protocol.CARRY_FORWARD: ProtocolRule(needs_ratings=True, ends_at_first_negative=False),
+    Protocol.RECOVERY: ProtocolRule(needs_ratings=True, ends_at_first_negative=False, marks_recovery=True),
     Protocol.LIVE: ProtocolRule(needs_ratings=False, ends_at_first_negative=False),
 }
+
+
+def describe_later_steps(protocol: str) -> str:
+    """Return what raters read about the steps after the first error, or "" if these are not rated."""
+    match protocol:
+        case Protocol.EVERY_STEP:
+            return _("Rate each later step by itself, as if the steps before it were right.")
+        case Protocol.CARRY_FORWARD:
+            return _("A later step that builds on the error is negative, even if it follows from it.")
+        case Protocol.RECOVERY:
+            return _(
+                "Rate each later step by itself. It counts as depending on the error until you mark that the trace"
+                " recovers, or that the step does not depend on it."
+            )
+        case _:
+            return ""
 
 
 class ProtocolStep(NamedTuple):
@@ -36,6 +55,7 @@ class ProtocolStep(NamedTuple):
     position: int
     is_rateable: bool
     ratings: tuple[int | None, ...]
+    has_kind: bool = False  # whether the rater chose a kind of error
 
     @property
     def needs_rating(self) -> bool:
@@ -54,6 +74,7 @@ class SubmitCode(StrEnum):
     RATE_STEPS = "rate_steps"
     RATE_BEFORE = "rate_before"
     RATE_ALTERNATIVES = "rate_alternatives"
+    EXPLAIN_ERROR = "explain_error"
     FIRST_ERROR = "first_error"
     NO_ERROR = "no_error"
     ALL_RATED = "all_rated"
@@ -63,8 +84,8 @@ class SubmitState(NamedTuple):
     """Whether a trace can be submitted, and if not, what is missing."""
 
     code: SubmitCode
-    missing: int = 0  # ratings
-    number: int | None = None  # of the step with the first error, as people count
+    missing: int = 0  # ratings, or kinds of errors
+    number: int | None = None  # of the step with the first error, or without a kind, as people count
 
     @property
     def is_ready(self) -> bool:
@@ -116,7 +137,19 @@ def finish_reason_of(code: str) -> FinishReason:
     return FinishReason.FOUND_ERROR if code == SubmitCode.FIRST_ERROR else FinishReason.SOLUTION
 
 
-def submit_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
+def submit_state(protocol: str, steps: Sequence[ProtocolStep], *, requires_kind: bool = False) -> SubmitState:
+    """Return whether a submission has the ratings that the protocol needs, and with `requires_kind` the kind of each
+    error."""
+    state = _rating_state(protocol, steps)
+    negative = [step for step in _list_path(protocol, steps) if step.ratings[0] == NEGATIVE]
+    unexplained = [step.position for step in negative if not step.has_kind]
+    if not (state.is_ready and requires_kind and unexplained):
+        return state
+    number = sum(step.is_rateable for step in steps if step.position <= unexplained[0])
+    return SubmitState(SubmitCode.EXPLAIN_ERROR, len(unexplained), number)
+
+
+def _rating_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
     rule, end, missing = RULES[protocol], find_end(protocol, steps), find_missing_ratings(protocol, steps)
     if end is None:
         if missing:
@@ -138,7 +171,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
         return ngettext(one, other, 1), ngettext(one, other, 2)
 
     first_error, no_error = _("Submit: first error at step {number}"), _("Submit: no error found")
-    all_rated = _("Submit: all steps rated")
+    all_rated, explain = _("Submit: all steps rated"), _("Choose the kind of error at step {number}")
     return {
         SubmitCode.FIND_NEGATIVE: forms(
             "Find an error or rate {count} more step",
@@ -151,6 +184,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
         SubmitCode.RATE_ALTERNATIVES: forms(
             "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
         ),
+        SubmitCode.EXPLAIN_ERROR: (explain, explain),
         SubmitCode.FIRST_ERROR: (first_error, first_error),
         SubmitCode.NO_ERROR: (no_error, no_error),
         SubmitCode.ALL_RATED: (all_rated, all_rated),

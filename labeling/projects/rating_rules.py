@@ -15,7 +15,7 @@ from labeling.models import Project
 MAX_RULE_LENGTH = 200
 MAX_KINDS = 12
 MAX_KIND_LENGTH = 60
-_MAX_CODE_LENGTH = 40  # of `Judgment.category`
+_MAX_CODE_LENGTH = 40  # `Judgment.category` has room for twelve
 
 
 class ErrorKind(NamedTuple):
@@ -157,3 +157,8 @@ def kind_names(project: Project) -> Mapping[str, str]:
     """Return the name of each kind by its code. Templates have names for codes that the project no longer uses."""
     names = {kind.code: str(kind.name) for each in RULES_TEMPLATES.values() for kind in each.rules.kinds}
     return {**names, **{kind.code: str(kind.name) for kind in load_rating_rules(project).kinds}}
+
+
+def name_category(category: str, names: Mapping[str, str]) -> str:
+    """Return the names of the kinds that a rater chose."""
+    return ", ".join(names.get(code, code) for code in category.split(" ") if code)

@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from accounts.models import User
 from labeling.models import Consensus, Judgment, Project, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
-from labeling.models.project import Protocol
+from labeling.models.project import EVERY_STEP_PROTOCOLS
 from labeling.quality.rater_model import PROBABILITY_DIGITS, Posterior
 from labeling.quality.settlements import RESOLVED_STATES
 from labeling.quality.submitted_reports import RevisionReport
@@ -115,7 +115,7 @@ def derive_labels(
 ) -> list[StepLabel]:
     """Return the step labels that follow from a consensus on the first error, from the ratings of each assignment."""
     rated = [rating for report in submissions for rating in ratings[report.assignment_id]]
-    if project.protocol == Protocol.EVERY_STEP:
+    if project.protocol in EVERY_STEP_PROTOCOLS:
         return labels_from_every_step(rated)
     votes = uncensored_positions(submissions)
     return labels_from_first_error(rated, first_error=first_error, votes=votes, posterior=posterior)

@@ -11,7 +11,7 @@ from labeling.models import Assignment, Consensus, Gold, GoldAnswer, Judgment, P
 from labeling.models.assignment import Population
 from labeling.models.consensus import ConsensusSource
 from labeling.models.gold import GoldUse, GoldVerdict
-from labeling.models.project import Protocol
+from labeling.models.project import EVERY_STEP_PROTOCOLS
 from labeling.quality import consensus, tallies
 from labeling.quality.consensus import NEGATIVE, OptionRating
 from labeling.quality.tallies import SubmissionPairs
@@ -41,7 +41,7 @@ def compute_confusion(project_id: int) -> dict[str, Any]:
     newest = consensus.current_revisions(project_id=project_id).filter(~Exists(chosen))
     newest = newest.select_related("trace").order_by("-made_at", "-pk")
     settled = list(newest[:MAX_CONFUSION_TRACES])
-    is_every_step = Project.objects.filter(pk=project_id, protocol=Protocol.EVERY_STEP).exists()
+    is_every_step = Project.objects.filter(pk=project_id, protocol__in=EVERY_STEP_PROTOCOLS).exists()
     ratings = _load_voting_ratings([row.trace_id for row in settled])
     compared = [
         (reference, given, row.trace.problem_id, row.trace_id)

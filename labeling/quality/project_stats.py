@@ -29,6 +29,7 @@
                  "false_alarm"}, see `stats.rater_protection`}}
     confusion    {"counts": 3 × 3 over -1, 0, +1 (rows the consensus, columns the rating), "recall": {"-1": ESTIMATE,
                  …}, "over_credit": missed errors, "over_blame": false alarms, "n_traces"}: the latest resolved traces
+    explanations {"kind": ESTIMATE, "severity": ESTIMATE}: alpha on steps that several raters rated negative
     settlements  {state: number of traces}
     watching     {"bar": gold threshold, "reason" if there is none, "screens": whether it is based on raters who passed
                  the screening, "gold_a_rater", "false_pauses": of 100 raters exactly at the threshold, per month}
@@ -63,6 +64,7 @@ from labeling.models import DailyProjectStats, Gold, GoldAnswer, Project, Projec
 from labeling.models.gold import GoldUse
 from labeling.quality import (
     error_breakdowns,
+    explanations,
     gold_monitor,
     imported_labels,
     protection,
@@ -219,6 +221,7 @@ def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
         "position": error_breakdowns.agreement_by_position(headline.pairs),
         "raters": _build_raters(project_id, everything.pairs),
         "confusion": error_breakdowns.compute_confusion(project_id),
+        "explanations": explanations.compute_explanation_agreement(project_id),
         "settlements": settlements.count_by_state(project_id),
         "settled": _count_resolved(project_id),
         "days": workdays.sum_time_by_day(project_id),

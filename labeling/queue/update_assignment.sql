@@ -20,11 +20,11 @@ content AS MATERIALIZED (SELECT %(content)s::json AS body),
 
 new_edits AS (
   INSERT INTO labeling_ratingedit (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
-    rating, flagged, category, text, active_ms, made_at, was_late, was_applied)
+    rating, flagged, category, error_link, severity, text, active_ms, made_at, was_late, was_applied)
   SELECT mine.id, %(client)s, mine.version, mine.revision, %(now)s::timestamptz, w.*
   FROM mine, content, json_to_recordset(content.body -> 'edits')
-    AS w(sequence int, seen int, kind text, step int, option int, rating int, flagged boolean, category text, text text,
-         active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
+    AS w(sequence int, seen int, kind text, step int, option int, rating int, flagged boolean, category text,
+         error_link text, severity int, text text, active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
 
 new_reviews AS (
   INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
@@ -36,13 +36,15 @@ new_reviews AS (
 
 -- Every judgment of a batch has its step review in the same batch.
 new_judgments AS (
-  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason)
-  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason
+  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity)
+  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity
   FROM content, json_to_recordset(content.body -> 'judgments')
-    AS j(step_id bigint, option_id bigint, rating int, flagged boolean, category text, reason text)
+    AS j(step_id bigint, option_id bigint, rating int, flagged boolean, category text, reason text,
+         error_link text, severity int)
   JOIN new_reviews USING (step_id)
   ON CONFLICT (turn_id, option_id) DO UPDATE SET rating = excluded.rating, flagged = excluded.flagged,
-    category = excluded.category, reason = excluded.reason)
+    category = excluded.category, reason = excluded.reason, error_link = excluded.error_link,
+    severity = excluded.severity)
 
 -- Opening fixes the guideline and what the rater can see. `claim.sql` sets the same columns for a new assignment.
 UPDATE labeling_assignment a SET version = mine.version,

@@ -74,6 +74,7 @@ SUBMISSION = BulkTable(
     Submission,
     *("id", "project_id", "assignment_id", "revision", "submitted_at", "finish_reason", "finish_note", "total_ms"),
     *("generation", "is_quality_control", "is_screening", "source_id", "record_digest", "record_occurrence", "residue"),
+    "protocol",
 )
 TURN = BulkTable(
     StepReview,
@@ -82,7 +83,8 @@ TURN = BulkTable(
 )
 JUDGMENT = BulkTable(
     Judgment,
-    *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "value", "rollouts", "successes"),
+    *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
+    *("rollouts", "successes"),
 )
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
@@ -492,6 +494,7 @@ class SubmissionRows:
                 *(record.finish_reason, record.finish_note, record.total_ms, record.generation),
                 *(record.is_quality_control, record.is_screening, self._source.pk, *submission.key),
                 submission.residue and pack_residue(submission.residue),
+                record.protocol,
             )
         )
         self.rated.add(submission.trace.pk)
@@ -521,7 +524,8 @@ class SubmissionRows:
             self._rows.by_table[JUDGMENT].append(
                 (
                     *(judgment_id, turn_id, step.option_ids[place], judgment.rating, judgment.flagged),
-                    *(judgment.category, judgment.reason, judgment.value, judgment.rollouts, judgment.successes),
+                    *(judgment.category, judgment.reason, judgment.error_link, judgment.severity),
+                    *(judgment.value, judgment.rollouts, judgment.successes),
                 )
             )
 

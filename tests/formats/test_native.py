@@ -174,3 +174,37 @@ def test_messages_of_a_chat_that_a_call_started_belong_to_its_subagent() -> None
     ]
     steps = read_one({"messages": chat}, format="chat").steps
     assert [step.agent for step in steps] == ["", "", "research", "research/open page", ""]
+
+
+def test_explanations_come_back_with_the_labels() -> None:
+    item = {
+        "problem": "P",
+        "steps": ["a", "b", "c"],
+        "labels": [1, -1, -1],
+        "error_categories": ["", "misread other", None],
+        "error_severities": [None, 3, 1],
+        "error_reasons": ["", "It says 7.", ""],
+    }
+    (record,) = native.read(io.BytesIO(json.dumps(item).encode()))
+    assert isinstance(record, TraceRecord)
+    given = [each for turn in record.submissions[0].turns for each in turn.shown or ()]
+    assert [each.category for each in given] == ["", "misread other", ""]
+    assert [each.severity for each in given] == [None, 3, 1]
+    (row,) = write_rows("native", make_example(record))
+    assert (row["error_categories"], row["error_severities"], row["error_links"]) == (
+        ["", "misread other", ""],
+        [None, 3, 1],
+        None,
+    )
+    (again,) = native.read(io.BytesIO(json.dumps(row).encode()))
+    assert isinstance(again, TraceRecord)
+    assert again.submissions[0].turns == record.submissions[0].turns
+
+
+@pytest.mark.parametrize(
+    "changes", [{"error_severities": [1, 1]}, {"error_severities": [4]}, {"error_links": ["maybe"]}]
+)
+def test_explanations_that_fit_no_label_are_refused(changes: dict[str, object]) -> None:
+    item = {"problem": "P", "steps": ["a"], "labels": [-1], **changes}
+    (bad,) = native.read(io.BytesIO(json.dumps(item).encode()))
+    assert isinstance(bad, BadLine)

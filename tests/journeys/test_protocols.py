@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from formats import label_sets
+from formats.label_sets import RatedStep
 from labeling.projects import protocols
 from labeling.projects.protocols import ProtocolStep
 from tests import factories
@@ -19,9 +21,11 @@ SUBMIT_STATES = """async (traces) => {
 }"""
 
 
-def trace_payload(protocol: str, steps: list[ProtocolStep]) -> dict[str, Any]:
+def trace_payload(protocol: str, steps: list[ProtocolStep], requires_kind: bool = False) -> dict[str, Any]:
     """The parts of a trace, as the work page gets it, that the submit state depends on."""
     return {
+        "asks_error_category": requires_kind,
+        "needs_error_category": requires_kind,
         "rule": protocols.RULES[protocol]._asdict(),
         "steps": [
             {
@@ -34,7 +38,10 @@ def trace_payload(protocol: str, steps: list[ProtocolStep]) -> dict[str, Any]:
         "turns": [
             {
                 "step": step.position,
-                "judgments": [{"option": option, "rating": rating} for option, rating in enumerate(step.ratings)],
+                "judgments": [
+                    {"option": option, "rating": rating, "category": "other" if step.has_kind else ""}
+                    for option, rating in enumerate(step.ratings)
+                ],
             }
             for step in steps
         ],
@@ -47,15 +54,50 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
         (
             protocol,
             [
-                ProtocolStep(at, chance.random() < 0.8, tuple(chance.choices([1, 0, -1, None], k=chance.randint(1, 3))))
+                ProtocolStep(
+                    at,
+                    chance.random() < 0.8,
+                    tuple(chance.choices([1, 0, -1, None], k=chance.randint(1, 3))),
+                    chance.random() < 0.7,
+                )
                 for at in range(chance.randint(1, 5))
             ],
+            chance.random() < 0.5,
         )
         for protocol in protocols.RULES
         for _ in range(400)
     ]
     states = visit(factories.make_user()).evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
     assert states == [
-        [protocols.submit_state(*case)._asdict(), [list(each) for each in protocols.list_ratings(*case)]]
-        for case in cases
+        [
+            protocols.submit_state(protocol, steps, requires_kind=requires_kind)._asdict(),
+            [list(each) for each in protocols.list_ratings(protocol, steps)],
+        ]
+        for protocol, steps, requires_kind in cases
     ]
+
+
+AFTER_ERROR = """async (traces) => {
+  const { TraceState } = await import('/static/js/work/trace_state.js');
+  return traces.map((trace) => [...new TraceState(trace).stepsAfterError()]);
+}"""
+
+
+def test_page_and_exports_agree_on_the_steps_that_depend_on_an_error(visit: Visit) -> None:
+    chance = random.Random(20260102)
+    cases = [
+        [RatedStep(chance.choice([1, 0, -1]), chance.choice(["", *label_sets.ERROR_LINKS])) for _ in range(6)]
+        for _ in range(400)
+    ]
+    traces = [
+        trace_payload("recovery", [ProtocolStep(at, True, (each.rating,)) for at, each in enumerate(steps)])
+        for steps in cases
+    ]
+    for trace, steps in zip(traces, cases, strict=True):
+        for turn, step in zip(trace["turns"], steps, strict=True):
+            turn["judgments"][0]["error_link"] = step.error_link
+    shown = visit(factories.make_user()).evaluate(AFTER_ERROR, traces)
+    for steps, after in zip(cases, shown, strict=True):
+        derived = label_sets.derive_labels(steps, protocol="recovery", label_set="propagated_ternary")
+        depending = {at for at, link in after if link == ""}
+        assert derived.labels == tuple(-1 if at in depending else step.rating for at, step in enumerate(steps))

@@ -366,3 +366,18 @@ def test_reports_refuse_columns_that_do_not_fit() -> None:
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="reports"):
         ReportArrays(np.array([0]), none, none, none.astype(np.bool_), np.array([3]), np.array([0]), np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [
+        ("a", "a", 0.0),
+        ("a", "b", 1.0),
+        ("a b", "a b c d", 1 - 2 / 3 * 2 / 4),
+        ("a b", "b c", 1 - 1 / 3 * 1 / 3),
+        ("a b c", "a", 1 - 2 / 3 * 1 / 3),
+    ],
+)
+def test_masi_distance_is_as_in_the_paper(one: str, other: str, distance: float) -> None:
+    distances = agreement.masi_distances([frozenset(one.split()), frozenset(other.split())])
+    assert distances.tolist() == [[0.0, pytest.approx(distance)], [pytest.approx(distance), 0.0]]

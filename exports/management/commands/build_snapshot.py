@@ -25,6 +25,7 @@ from exports.models import Snapshot, SnapshotPurpose
 from exports.orders import ENDINGS, InvalidOrder, SnapshotOrder
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import LabelRule
+from formats.label_sets import LABEL_SETS
 from jobs import runner
 from jobs.runner import Chunk, JobProgress
 from jobs.terminal import ProgressBar
@@ -58,24 +59,6 @@ class Command(BaseCommand):
         add("--name", help="name of the snapshot (default: the project's slug with the next version number)")
         add("--again", action="store_true", help="rewrite the files of the existing snapshot --name and compare them")
         add(
-            "--neutral",
-            default="positive",
-            choices=["positive", "negative", "drop"],
-            help="for binary labels: count neutral steps as correct or incorrect, or end the row before them",
-        )
-        add(
-            "--human-steps",
-            default="omit",
-            choices=["omit", "positive"],
-            help="for binary labels: end the row before a step that the rater wrote, or count it as correct",
-        )
-        add(
-            "--without-alternatives",
-            dest="has_alternatives",
-            action="store_false",
-            help="leave out rows of alternatives that were not chosen",
-        )
-        add(
             "--labeler-names",
             dest="has_labeler_names",
             action="store_true",
@@ -100,7 +83,35 @@ class Command(BaseCommand):
             help="also upload the files: the name of a configured destination, s3://bucket/prefix, or hf://owner/name",
         )
         add("--workers", type=int, default=1, help="number of processes that write shards in parallel")
+        self._add_label_options(parser.add_argument_group("labels"))
         self._add_filters(parser.add_argument_group("filters", "Without filters, every submission is exported."))
+
+    def _add_label_options(self, group: Any) -> None:
+        add = group.add_argument
+        add(
+            "--neutral",
+            default="positive",
+            choices=["positive", "negative", "drop"],
+            help="for binary labels: count neutral steps as correct or incorrect, or end the row before them",
+        )
+        add(
+            "--human-steps",
+            default="omit",
+            choices=["omit", "positive"],
+            help="for binary labels: end the row before a step that the rater wrote, or count it as correct",
+        )
+        add(
+            "--label-set",
+            default="as_rated",
+            choices=LABEL_SETS,
+            help="which labels steps after the first error get (docs/guides/snapshots.md); default: as_rated",
+        )
+        add(
+            "--without-alternatives",
+            dest="has_alternatives",
+            action="store_false",
+            help="leave out rows of alternatives that were not chosen",
+        )
 
     def _add_filters(self, group: Any) -> None:
         inclusion = ["in", "out", "only"]

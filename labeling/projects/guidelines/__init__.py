@@ -27,7 +27,7 @@ TEMPLATES = {
     "agents": GuidelineTemplate(
         _("Agents with tools"),
         _("Runs by assistants that call tools. Every step is rated."),
-        Protocol.EVERY_STEP,
+        Protocol.CARRY_FORWARD,
     ),
     "policy": GuidelineTemplate(
         _("A written policy"),

@@ -151,10 +151,15 @@ export class TextEdits {
   saveExplanation(box) {
     if (!this.page.isOpen() || !this.page.view.node.contains(box)) return;
     const step = Number(box.dataset.step);
-    const category = box.querySelector("[name^=category]:checked")?.value ?? "";
     const cell = this.page.work.cell(step);
+    const category = chosenKinds(box, cell);
     if (cell.rating !== -1) return; // the box is just being removed
-    if (category !== cell.category) this.page.enqueue(this.page.work.explain({ step, option: 0 }, category, cell.reason));
+    if (category !== cell.category) {
+      this.page.enqueue(this.page.work.explain({ step, option: 0 }, { category }));
+      this.page.paint(); // it may have been the last thing that was missing
+    }
+    const severity = Number(box.querySelector("[name^=severity]:checked")?.value) || null;
+    if (severity !== cell.severity && box.querySelector("[name^=severity]")) this.page.enqueue(this.page.work.explain({ step, option: 0 }, { severity }));
     for (const field of ["reason", "corrected"]) this.save(field, step, box.querySelector(`[name=${field}]`).value);
   }
 
@@ -164,7 +169,7 @@ export class TextEdits {
     const cell = work.cell(step);
     if (field === "comment" && text !== (work.comments.get(step) ?? "")) this.page.enqueue(work.comment(step, text));
     if (field === "corrected" && text !== (work.written.get(step) ?? "")) this.page.enqueue(work.write(step, text));
-    if (field === "reason" && text !== cell.reason) this.page.enqueue(work.explain({ step, option: 0 }, cell.category, text));
+    if (field === "reason" && text !== cell.reason) this.page.enqueue(work.explain({ step, option: 0 }, { reason: text }));
     this.drafts.drop(work.trace, field, step);
   }
 
@@ -173,6 +178,15 @@ export class TextEdits {
     finishPrompt();
     for (const box of this.page.view.node.querySelectorAll(".errorbox")) this.saveExplanation(box);
   }
+}
+
+// A kind that the project no longer has stays, unless another one replaces it.
+function chosenKinds(box, { category }) {
+  const inputs = [...box.querySelectorAll("[name^=category]")];
+  const chosen = inputs.filter((input) => input.checked).map((input) => input.value);
+  if (chosen.length && inputs[0].type === "radio") return chosen[0];
+  const others = category.split(" ").filter((code) => code && !inputs.some((input) => input.value === code));
+  return [...chosen, ...others].join(" ");
 }
 
 // --- asking for a text below the trace: a dialog would cover the steps ---------------------------------------------

@@ -1,7 +1,7 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
 import { loadLater, withPanel } from "./later.js";
-import { bindNavigation, explain, goToUnrated, move } from "./navigation.js";
+import { bindNavigation, explain, goToUnrated, markRecovery, move } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -9,6 +9,7 @@ function actions(page) {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
     next: () => move(page, 1), previous: () => move(page, -1), unrated: () => goToUnrated(page),
     unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.texts.comment(page.subject(isLit)?.step),
+    recovery: (isLit, button) => markRecovery(page, button ? stopFromRow(button.closest(".step")) : page.subject(isLit)),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
     discard: () => page.discardCorrection(),
@@ -30,6 +31,31 @@ function scrolls(target, key) {
   return /Left|Right/.test(key) ? box.scrollWidth > box.clientWidth : box.scrollHeight > box.clientHeight;
 }
 
+// In the questions about an error, digits choose an answer and arrows move between answers. After the only answer of a
+// question, the next question or the step has the focus.
+function answersQuestion(page, event) {
+  const chips = event.target.closest(".chips");
+  if (!chips || page.isDeaf()) return false;
+  const inputs = [...chips.querySelectorAll("input")];
+  const isOne = inputs[0].type === "radio";
+  if (event.key.startsWith("Arrow")) {
+    if (isOne) return true; // the browser does it
+    inputs.at((inputs.indexOf(event.target) + (/Down|Right/.test(event.key) ? 1 : -1)) % inputs.length).focus();
+  } else if (/^\d$/.test(event.key) && inputs[(Number(event.key) + 9) % 10]) {
+    inputs[(Number(event.key) + 9) % 10].click();
+    if (isOne) leaveQuestion(page, chips);
+  } else return false;
+  event.preventDefault();
+  return true;
+}
+
+function leaveQuestion(page, chips) {
+  const box = chips.closest(".errorbox");
+  const questions = [...box.querySelectorAll(".chips")].filter((each) => each.checkVisibility());
+  const next = questions[questions.indexOf(chips) + 1]?.querySelector("input");
+  (next ?? page.view.rowFor({ step: Number(box.dataset.step), option: 0 })).focus();
+}
+
 // Keys of a single character can be switched off, or work only while a step has the focus (WCAG 2.1.4).
 const isAllowed = ({ key, target }, mode) => key.length > 1 || mode === "on" || (mode === "focus" && target.closest(".step") !== null);
 
@@ -40,6 +66,7 @@ export function bindActions(page, remapped, mode) {
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229) return; // the key belongs to an input method
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=text], textarea, select")) return;
+    if (answersQuestion(page, event)) return;
     if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
     const name = keys[event.key] ?? keys[event.key.toLowerCase()]; // ignore Caps Lock
     if (document.documentElement.hasAttribute("data-covered") && name !== "guide") return;
@@ -53,7 +80,7 @@ export function bindActions(page, remapped, mode) {
     if (event.detail) event.target.closest("button, summary")?.blur();
     const button = event.target.closest("[data-rate], [data-act]");
     if (button?.dataset.rate) return page.rate(Number(button.dataset.rate));
-    if (button) return perform[button.dataset.act](event.shiftKey);
+    if (button) return perform[button.dataset.act](event.shiftKey, button);
     const row = event.target.closest(".step[data-stop]");
     if (row && !event.target.closest(".rate, a, button, summary") && getSelection().isCollapsed) page.goTo(stopFromRow(row));
     return undefined;
@@ -73,7 +100,7 @@ export function bindActions(page, remapped, mode) {
   let checked = null;
   document.addEventListener("pointerdown", (event) => {
     const input = event.target.closest(".chip")?.querySelector("input");
-    checked = input?.checked ? input : null;
+    checked = input?.checked && input.type === "radio" ? input : null;
   });
   document.addEventListener("click", (event) => {
     if (event.target !== checked) return;

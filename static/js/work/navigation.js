@@ -30,6 +30,17 @@ export function explain(page) {
   [...(box?.querySelectorAll(".errorbox__why :is(input, textarea)") ?? [])].find((field) => field.checkVisibility())?.focus();
 }
 
+// Cycle the mark of a step after an error: it depends on the error, recovers from it, or does not depend on it.
+export function markRecovery(page, stop) {
+  if (!stop || !page.isOpen() || !page.work.rule.marks_recovery) return;
+  const write = page.work.linkToError(stop);
+  const number = page.view.numberOf(stop.step);
+  if (!write) return page.dock.showToast(getString("no_link", { number }));
+  page.enqueue(write);
+  page.paint();
+  page.dock.showToast(getString(`link_${write.error_link}`, { number }), { undo: getString("undo") });
+}
+
 function handleEscape(page, target) {
   const box = target.closest(".errorbox");
   if (box) return page.view.rowFor({ step: Number(box.dataset.step), option: 0 })?.focus();

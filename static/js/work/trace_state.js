@@ -2,8 +2,9 @@
 // Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
-const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "" });
-const toCell = ({ rating, flagged, category, reason }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "" });
+const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, error_link: "" });
+const toCell = ({ rating, flagged, category, reason, severity, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, error_link: link ?? "" });
+const LINKS = ["", "recovers", "independent"]; // one key cycles through them
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class TraceState {
@@ -59,7 +60,7 @@ export class TraceState {
 
   // The negative steps for which the project asks for more, or whose alternatives must be rated.
   stepsToExplain() {
-    const asks = this.trace.asks_error_category || this.trace.asks_reason || this.trace.asks_corrected_step;
+    const asks = this.trace.asks_error_category || this.trace.asks_severity || this.trace.asks_reason || this.trace.asks_corrected_step;
     if (!this.rule.ends_at_first_negative) return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
     const end = this.end();
     return end && (asks || this.alternatives(end).length) ? [end] : [];
@@ -83,9 +84,20 @@ export class TraceState {
     return this.stops().filter((stop) => this.cell(stop.step, stop.option).rating === null);
   }
 
+  // The negative steps whose kind of error is required and missing.
+  unexplained() {
+    return this.trace.needs_error_category ? this.stepsToExplain().filter(({ position }) => !this.cell(position).category) : [];
+  }
+
   // Whether the trace can be submitted: the code of a text of the server, how many ratings are missing, and the number of
   // the step with the first error. The server decides by the same rules, in protocols.py.
   submitState() {
+    const state = this.#ratingState();
+    const open = state.missing ? [] : this.unexplained();
+    return open.length ? { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 } : state;
+  }
+
+  #ratingState() {
     const end = this.end();
     const missing = this.rule.needs_ratings ? this.unrated() : [];
     if (!end) {
@@ -111,21 +123,43 @@ export class TraceState {
     return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
-  // Kind of error and reason belong to a negative rating, and come back with it.
+  // Kind of error, severity and reason belong to a negative rating, and come back with it.
   rate(stop, rating) {
     const key = cellKey(stop.step, stop.option);
-    const { category, reason } = this.cell(stop.step, stop.option);
-    if (category || reason) this.#explanations.set(key, { category, reason });
-    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "" };
+    const { category, reason, severity } = this.cell(stop.step, stop.option);
+    if (category || reason || severity) this.#explanations.set(key, { category, reason, severity });
+    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "", severity: null };
     return this.#change(stop, { ...explanation, rating }, "rate");
+  }
+
+  // Map the steps that come after an error, up to where the trace recovers, to the rater's mark. formats/label_sets.py
+  // derives labels by the same rule.
+  stepsAfterError() {
+    const after = new Map();
+    if (!this.rule.marks_recovery) return after;
+    let followsError = false;
+    for (const { position } of this.rateable()) {
+      const { rating, error_link: link } = this.cell(position);
+      if (followsError) after.set(position, link);
+      followsError = (followsError && link !== "recovers") || rating === -1;
+    }
+    return after;
+  }
+
+  // The next mark of a step after an error; null if it has no error before it.
+  linkToError(stop) {
+    const link = this.stepsAfterError().get(stop.step);
+    if (link === undefined || stop.option) return null;
+    return this.#change(stop, { error_link: LINKS[(LINKS.indexOf(link) + 1) % LINKS.length] }, "rate");
   }
 
   toggleUnsure(stop) {
     return this.#change(stop, { flagged: !this.cell(stop.step, stop.option).flagged }, "rate");
   }
 
-  explain(stop, category, reason) {
-    return this.#change(stop, { category, reason }, "rate");
+  // `change` has a kind of error, a severity, or a reason.
+  explain(stop, change) {
+    return this.#change(stop, change, "rate");
   }
 
   write(step, text) {
@@ -152,7 +186,7 @@ export class TraceState {
       return { stop, what: kind, write: { kind, step: stop.step, text: former } };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
-    const what = ["rating", "flagged", "category", "reason"].find((part) => former[part] !== now[part]) ?? "rating";
+    const what = ["rating", "flagged", "category", "reason", "severity", "error_link"].find((part) => former[part] !== now[part]) ?? "rating";
     return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
@@ -217,6 +251,6 @@ export class TraceState {
   }
 
   #write(stop, cell, kind) {
-    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, text: cell.reason };
+    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, error_link: cell.error_link, text: cell.reason };
   }
 }

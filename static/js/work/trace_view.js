@@ -156,7 +156,7 @@ export class TraceView {
     slot(box, "title").hidden = alternatives.length === 0;
     slot(box, "title").querySelector("b").textContent = this.getString("alternatives_to", { number: this.numberOf(step.position) });
     alternatives.forEach((option, n) => slot(box, "alternatives").append(this.#alternative(step, option, LETTERS[n] ?? String(n + 1))));
-    for (const input of box.querySelectorAll("[name=category]")) input.name = `category${step.position}`; // a radio group per box
+    for (const input of box.querySelectorAll(".chip input")) input.name += step.position; // a radio group per box
     this.#fill(box);
     return box;
   }
@@ -169,7 +169,8 @@ export class TraceView {
   #fill(box) {
     const step = Number(box.dataset.step);
     const cell = this.work.cell(step);
-    for (const input of box.querySelectorAll("[name^=category]")) input.checked = input.value === cell.category;
+    for (const input of box.querySelectorAll("[name^=category]")) input.checked = cell.category.split(" ").includes(input.value);
+    for (const input of box.querySelectorAll("[name^=severity]")) input.checked = input.value === String(cell.severity);
     const values = { reason: cell.reason, corrected: this.work.written.get(step) ?? "" };
     for (const [name, value] of Object.entries(values)) {
       const field = box.querySelector(`[name=${name}]`);
@@ -206,7 +207,8 @@ export class TraceView {
     this.#placeErrorBoxes(this.work.stepsToExplain());
     this.#placeAfter(end);
     const revealed = this.#revealedUpTo(current);
-    for (const row of this.rows.values()) this.#paintRow(row, current, end, revealed);
+    const after = this.work.stepsAfterError();
+    for (const row of this.rows.values()) this.#paintRow(row, current, end, revealed, after);
     if (revealed === this.revealed) return;
     this.revealed = revealed;
     for (const row of this.node.querySelectorAll(".obs")) row.classList.toggle("is-veiled", Number(row.dataset.position) > revealed);
@@ -240,7 +242,7 @@ export class TraceView {
     return undefined;
   }
 
-  #paintRow(row, current, end, revealed) {
+  #paintRow(row, current, end, revealed, after) {
     const { step, option } = this.stops.get(row);
     const { rating, flagged } = this.work.cell(step, option);
     const comment = (option === 0 && this.work.comments.get(step)) || "";
@@ -248,7 +250,8 @@ export class TraceView {
     const isNegative = end?.position === step && option === 0;
     const isPast = end !== null && step > end.position;
     const isVeiled = step > revealed;
-    const shown = [rating, flagged, isCurrent, isNegative, isPast, isVeiled, comment];
+    const link = option ? undefined : after.get(step);
+    const shown = [rating, flagged, isCurrent, isNegative, isPast, isVeiled, comment, link];
     const before = this.painted.get(row);
     if (before && shown.every((each, n) => each === before[n])) return;
     this.painted.set(row, shown);
@@ -263,6 +266,11 @@ export class TraceView {
     row.classList.toggle("is-veiled", isVeiled);
     for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(rating);
     this.#paintNotes(row, { flagged }, comment);
+    const button = row.querySelector(".step__link");
+    if (!button) return;
+    button.hidden = link === undefined;
+    row.dataset.link = link ?? "none";
+    button.textContent = link === undefined ? "" : this.getString(`link_${link}`, { number: row.dataset.number });
   }
 
   // Steps after the first unrated one are hidden if the project reveals one step at a time.

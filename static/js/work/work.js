@@ -289,14 +289,14 @@ class WorkPage {
   // --- leaving a trace -----------------------------------------------------------------------------------------
 
   submit() {
-    if (!this.isOpen()) return;
+    if (!this.isOpen()) return undefined;
     const [unrated] = this.work.unrated();
     if (this.work.submitState().missing) {
       this.dock.showToast(this.dock.submit.textContent);
-      if (unrated) this.goTo(unrated);
-    } else if (this.work.isUnchanged()) {
-      this.dock.showToast(getString("unchanged"));
-    } else if (this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS) this.#finish("submit", {});
+      return unrated ? this.goTo(unrated) : this.view.boxes.get(this.work.unexplained()[0].position).querySelector("input").focus();
+    }
+    if (this.work.isUnchanged()) return this.dock.showToast(getString("unchanged"));
+    return this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS ? this.#finish("submit", {}) : undefined;
   }
 
   #canSkip() {

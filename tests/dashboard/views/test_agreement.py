@@ -33,6 +33,18 @@ def address(cast: Personas) -> str:
     return reverse("dashboard:agreement", args=[cast.project.slug])
 
 
+def test_agreement_on_kinds_and_severity_is_shown_if_the_project_asks(
+    client: Client, cast: Personas, address: str
+) -> None:
+    label_traces(cast, 2)
+    assert b'id="explanations"' not in client.get(address).content
+    cast.project.asks_error_category = cast.project.asks_severity = True
+    cast.project.save()
+    shown = client.get(address).content.decode()
+    assert 'data-statistic="kind"' in shown
+    assert 'data-statistic="severity"' in shown
+
+
 def test_project_without_submissions_has_no_agreement(client: Client, address: str) -> None:
     response = client.get(address)
     assert response.context["agreement"] is None

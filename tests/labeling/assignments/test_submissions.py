@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from events.models import Event
 from labeling import assignments
-from labeling.models import Assignment, RatingEdit, Step, StepReview, Submission
+from labeling.models import Assignment, Judgment, Project, RatingEdit, Step, StepReview, Submission
 from labeling.models.assignment import FinishReason
 from labeling.projects.protocols import SubmitCode, SubmitState
 from tests import factories
@@ -68,6 +68,64 @@ def test_every_step_protocol_continues_after_an_error(assignment: Assignment) ->
     client.rate([1, -1, 1])
     assert submit(client).finish_reason == "solution"
     assert turns(assignment) == [(0, "0", 0), (1, "0", 0), (2, "0", 0)]
+
+
+def test_marks_after_an_error_are_stored_corrected_and_undone(assignment: Assignment) -> None:
+    assignment.project.protocol = "recovery"
+    assignment.project.save()
+    client, other = WorkPageClient(assignment), WorkPageClient(assignment, "other")
+    client.send(client.write(0, -1))
+    client.send(client.write(1, 1, error_link="recovers"))
+    [lost] = other.send(other.write(1, 1, error_link="independent")).lost
+    assert lost.judgment.error_link == "recovers"
+    assert submit(client, client.write(2, 0, error_link="independent")).protocol == "recovery"
+    assert Submission.objects.get().protocol == "recovery"
+    links = Judgment.objects.order_by("turn__revision", "turn__step__position").values_list("error_link", flat=True)
+    assert list(links) == ["", "recovers", "independent"]
+    edit = RatingEdit.objects.get(client="other")
+    assert (edit.error_link, edit.was_applied) == ("independent", False)
+    row = assignments.reopen_submission(
+        assignment_id=assignment.pk, rater_id=assignment.rater_id, now=factories.NOW, by=None
+    )
+    assert row is not None
+    assert list(links.all()) == ["", "recovers", "independent"] * 2
+    client.send(client.write(1, 1, kind="undo"))
+    assert list(links.filter(turn__revision=2)) == ["", "", "independent"]
+
+
+def test_submit_without_a_required_kind_is_refused(assignment: Assignment) -> None:
+    Project.objects.update(protocol="every_step", asks_error_category=True, needs_error_category=True)
+    client = WorkPageClient(assignment)
+    client.rate([1, -1, -1])
+    with pytest.raises(assignments.SubmissionIncomplete) as refusal:
+        submit(client)
+    assert refusal.value.state == SubmitState(SubmitCode.EXPLAIN_ERROR, missing=2, number=2)
+    client.send(client.write(1, -1, category="a b"), client.write(2, -1, category="c"))
+    assert submit(client).revision == 1
+
+
+@pytest.mark.parametrize("severity", [0, 4])
+def test_unknown_severity_is_refused(assignment: Assignment, severity: int) -> None:
+    client = WorkPageClient(assignment)
+    with pytest.raises(assignments.EditRefused) as refusal:
+        client.send(client.write(0, -1, severity=severity))
+    assert refusal.value.field == "severity"
+
+
+def test_severity_is_stored_and_kept_in_a_correction(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    client.send(client.write(0, -1, severity=1))
+    submit(client, client.write(0, -1, severity=3))
+    assignments.reopen_submission(assignment_id=assignment.pk, rater_id=assignment.rater_id, now=factories.NOW, by=None)
+    assert list(Judgment.objects.order_by("turn__revision").values_list("severity", flat=True)) == [3, 3]
+    assert list(RatingEdit.objects.order_by("sequence").values_list("severity", flat=True)) == [1, 3]
+
+
+def test_unknown_mark_is_refused(assignment: Assignment) -> None:
+    client = WorkPageClient(assignment)
+    with pytest.raises(assignments.EditRefused) as refusal:
+        client.send(client.write(0, 1, error_link="maybe"))
+    assert refusal.value.field == "error_link"
 
 
 def test_incomplete_submit_is_refused_and_keeps_its_edits(assignment: Assignment) -> None:

@@ -34,7 +34,7 @@ def freeze(project: Project, **filters: Any) -> Manifest:
     )
 
 
-def read_records(frozen: Manifest, **place: int) -> list[TraceRecord]:
+def read_records(frozen: Manifest, **place: Any) -> list[TraceRecord]:
     return [row.record for rows in manifest.read_row_chunks(frozen, **place, has_names=True) for row in rows]
 
 
