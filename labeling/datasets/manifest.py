@@ -251,6 +251,8 @@ class _Step(NamedTuple):
     kind: str
     is_rateable: bool
     agent: str
+    separator: str
+    source_position: int | None
     option_ids: list[int]
     texts: list[str]
 
@@ -283,8 +285,8 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts]) -> dict[int, Expor
 def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
     """Return the steps of each row by id."""
     steps: dict[int, dict[int, _Step]] = defaultdict(dict)
-    for position, step, place, kind, is_rateable, agent, option, text in rawsql.fetch_rows(_STEPS, parameters):
-        own = steps[position].setdefault(step, _Step(place, kind, is_rateable, agent, [], []))
+    for position, step, place, *facts, option, text in rawsql.fetch_rows(_STEPS, parameters):
+        own = steps[position].setdefault(step, _Step(place, *facts, [], []))
         if option is not None:
             own.option_ids.append(option)
             own.texts.append(text)
@@ -297,7 +299,9 @@ def _build_own_steps(steps: Mapping[int, _Step], n: int) -> list[StepRecord]:
     for step in steps.values():
         if step.position < n:
             options = [OptionRecord(text) for text in step.texts]
-            records[step.position] = StepRecord(options, step.kind, step.is_rateable, agent=step.agent)
+            records[step.position] = StepRecord(
+                options, step.kind, step.is_rateable, step.separator, step.source_position, step.agent
+            )
     return records
 
 
