@@ -261,6 +261,8 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:withdraw_trace": UrlCase(
         "post", readers(302, reviewer=403, viewer=403), trace_args, {"reason": "twice"}
     ),
+    "dashboard:edit_trace_steps": UrlCase("get", bringers(200), trace_args),
+    "dashboard:restore_trace_steps": UrlCase("post", bringers(302), trace_args),
     "dashboard:reclaim_from_annotator": UrlCase("post", managers(302), open_assignment_args),
     "dashboard:trace_image": UrlCase("get", readers(200), project_image_args),
     "dashboard:adjudication": UrlCase("get", deciders(200), project_args),

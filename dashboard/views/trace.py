@@ -33,6 +33,7 @@ from labeling.quality import settlements, submitted_reports
 from labeling.quality.adjudication import CannotDecide, reopen_trace, send_back_trace, withdraw_traces
 from labeling.quality.gold import InvalidGold
 from labeling.step_numbers import StepNumbers
+from labeling.traces.changed_steps import explain_fixed_steps, find_replaced_trace
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -189,6 +190,9 @@ def _render_trace(
     if roles.membership_may(actor, Action.TRAIN):  # annotators must not see scores before they rate
         gold = [row for row, _accepted in trace_state.gold]
         context["why"] = explanation.explain_selection(trace, gold=gold, entries=trace_state.entries)
+    if roles.membership_may(actor, Action.BRING_IN) and not explain_fixed_steps(trace):
+        context["may_change_steps"] = True
+        context["replaced"] = find_replaced_trace(trace)
     return project_page(
         request,
         actor,
