@@ -4,7 +4,18 @@ from django.conf import settings
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from api.views import consensus, imports, judges, prms, projects, security, snapshots, steering_orders, traces
+from api.views import (
+    consensus,
+    imports,
+    judges,
+    prms,
+    projects,
+    security,
+    snapshots,
+    steering_orders,
+    trace_steps,
+    traces,
+)
 from api.views.unknown_addresses import UnknownAddressView
 
 app_name = "api"
@@ -23,6 +34,7 @@ urlpatterns = [
     path("prm/rank", prms.RankCandidatesView.as_view(), name="rank_candidates"),
     path("projects/<slug:slug>/traces", traces.TraceListView.as_view(), name="traces"),
     path("projects/<slug:slug>/traces/steer", steering_orders.SteerTracesView.as_view(), name="steer_traces"),
+    path("projects/<slug:slug>/traces/<int:trace>/steps", trace_steps.TraceStepsView.as_view(), name="trace_steps"),
     path("projects/<slug:slug>/groups", steering_orders.GroupListView.as_view(), name="groups"),
     path("projects/<slug:slug>/groups/<str:name>", steering_orders.GroupDetailView.as_view(), name="group"),
     path("projects/<slug:slug>/rules", steering_orders.RuleListView.as_view(), name="rules"),

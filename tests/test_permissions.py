@@ -133,6 +133,7 @@ URL_CASES: dict[str, UrlCase] = {
     "api:agreement": UrlCase("get", everybody(401), project_args),
     "api:consensus": UrlCase("get", everybody(401), project_args),
     "api:steer_traces": UrlCase("post", everybody(401), project_args),
+    "api:trace_steps": UrlCase("post", everybody(401), trace_args),
     "api:groups": UrlCase("put", everybody(401), project_args),
     "api:group": UrlCase("delete", everybody(401), snapshot_args),
     "api:rules": UrlCase("post", everybody(401), project_args),

@@ -61,7 +61,7 @@ def test_expired_token_gets_a_problem_response(personas: LoggedInPersonas) -> No
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
     | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"},
-    "bring_in": {"post imports", "delete import"},
+    "bring_in": {"post imports", "delete import", "post trace_steps"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},
     "judge": {"post judges", "post judge_runs", "delete judge_run", "post resume_judge_run", "put machine_budget"},
@@ -75,7 +75,7 @@ def test_scope_permits_only_its_operations(scope: str, personas: LoggedInPersona
     cast = personas.cast
     program, values = (
         api_clients.make_client(cast.owner, scope),
-        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, "judge": 1, "run": 1},
+        {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, "judge": 1, "run": 1, "trace": 1},
     )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():

@@ -45,12 +45,22 @@ IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the 
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
 # Operations whose URL or query has the number or the name of a row.
 OF_ROWS = {"import", "bad_lines", "snapshot", "file", "push_scores", "traces", "rule", "judge_runs", "judge_run"}
-OF_ROWS |= {"resume_judge_run"}
+OF_ROWS |= {"resume_judge_run", "trace_steps"}
 Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
-    values = {"slug": cast.project.slug, "job": 1, "name": "a", "file": "b", "rule": 1, "judge": 1, "run": 1, **named}
+    values = {
+        "slug": cast.project.slug,
+        "job": 1,
+        "name": "a",
+        "file": "b",
+        "rule": 1,
+        "judge": 1,
+        "run": 1,
+        "trace": 1,
+        **named,
+    }
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
         for method in methods:
@@ -145,6 +155,7 @@ SCOPES = {
     "get file": "take_out",
     "get traces": "read",
     "post steer_traces": "steer",
+    "post trace_steps": "bring_in",
     "get security_events": "audit",
     "get judges": "read",
     "post judges": "judge",
