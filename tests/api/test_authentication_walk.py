@@ -50,17 +50,8 @@ Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
-    values = {
-        "slug": cast.project.slug,
-        "job": 1,
-        "name": "a",
-        "file": "b",
-        "rule": 1,
-        "judge": 1,
-        "run": 1,
-        "trace": 1,
-        **named,
-    }
+    rows = dict.fromkeys(("job", "rule", "judge", "run", "trace"), 1)
+    values = {"slug": cast.project.slug, "name": "a", "file": "b", **rows, **named}
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
         for method in methods:
