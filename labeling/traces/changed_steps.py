@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from msgspec import UNSET
 
@@ -21,7 +20,7 @@ from formats.messages import name_segmenters
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 from formats.step_changes import SEGMENTER, InvalidStepChange, StepChange, change_steps
 from labeling import queue
-from labeling.models import Assignment, Gold, Option, OptionPart, QueueEntry, Source, Step, Submission, Trace
+from labeling.models import Assignment, Gold, Option, OptionPart, QueueEntry, Source, Step, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.queue import SamplingSource
 from labeling.models.trace import TraceKind
@@ -32,6 +31,7 @@ from labeling.traces.trace_rows import ImportRows, NumberedRecord, TraceRows, lo
 
 MAX_STEPS = 400  # of a trace that is changed by hand
 _MAX_SEGMENTER = 100  # characters
+_OPENED_STATES = (AssignmentState.OPENED, AssignmentState.SUBMITTED)
 MADE, REPLACED, RESTORED = "trace.made_by_hand", "trace.replaced", "trace.restored"
 
 
@@ -50,6 +50,16 @@ def explain_fixed_steps(trace: Trace) -> str:
     except CannotChangeSteps as error:
         return str(error)
     return ""
+
+
+def has_changeable_steps(trace: Trace, *, assignments: Iterable[Assignment], is_gold: bool) -> bool:
+    """Tell the same from rows that are already loaded."""
+    try:
+        _refuse_trace(trace, is_gold=is_gold)
+        _refuse_opened(assignments)
+    except CannotChangeSteps:
+        return False
+    return True
 
 
 def load_step_records(trace: Trace) -> list[StepRecord]:
@@ -130,6 +140,11 @@ def _change(steps: list[StepRecord], changes: Iterable[StepChange]) -> list[Step
 
 
 def _refuse_fixed(trace: Trace) -> None:
+    _refuse_trace(trace, is_gold=Gold.objects.active().filter(trace=trace).exists())
+    _refuse_opened(Assignment.objects.filter(trace=trace))
+
+
+def _refuse_trace(trace: Trace, *, is_gold: bool) -> None:
     if trace.withdrawn_at is not None:
         raise CannotChangeSteps(_("The trace was withdrawn, so its steps cannot be changed."), "withdrawn")
     if trace.kind == TraceKind.LIVE:
@@ -137,19 +152,17 @@ def _refuse_fixed(trace: Trace) -> None:
     if trace.n_steps > MAX_STEPS:
         message = _("The trace has more than %(n)d steps, too many to change by hand. Import it with a segmenter.")
         raise CannotChangeSteps(message % {"n": MAX_STEPS}, "too_many_steps")
-    if Gold.objects.active().filter(trace=trace).exists():
+    if is_gold:
         message = _("The trace is gold: its known answer refers to these steps. Retire the gold first.")
         raise CannotChangeSteps(message, "gold")
-    _refuse_opened(trace)
 
 
-def _refuse_opened(trace: Trace) -> None:
-    assignments = Assignment.objects.filter(trace=trace)
-    is_opened = ~Q(opened_at=None) | Q(state__in=[AssignmentState.OPENED, AssignmentState.SUBMITTED])
-    if Submission.objects.filter(assignment__trace=trace).exists():
+def _refuse_opened(assignments: Iterable[Assignment]) -> None:
+    opened = [row for row in assignments if row.opened_at is not None or row.state in _OPENED_STATES]
+    if any(row.submitted_revision for row in opened):
         message = _("The trace has ratings, and they refer to these steps, so its steps cannot be changed.")
         raise CannotChangeSteps(message, "rated")
-    if assignments.filter(is_opened).exists():
+    if opened:
         message = _("Someone has opened the trace, so its steps cannot be changed.")
         raise CannotChangeSteps(message, "opened")
 
@@ -161,7 +174,7 @@ def _withdraw(trace: Trace, reason: str, by: User, now: dt.datetime) -> list[Que
     entries = list(QueueEntry.objects.filter(trace=trace).exclude(lane__arm__in=GOLD_SOURCES))
     withdraw_traces(project=trace.project, trace_ids=[trace.pk], reason=reason, by=by, now=now)
     # Again: a rater may have opened it before the withdrawal locked its assignments.
-    _refuse_opened(trace)
+    _refuse_opened(Assignment.objects.filter(trace=trace))
     return entries
 
 
