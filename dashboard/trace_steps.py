@@ -55,8 +55,8 @@ def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWit
     for number, step in enumerate((step for step in steps.values() if step.is_rateable), start=1):
         step.number = number
     places = [StepPlace(step.source_position, step.is_rateable) for step in steps.values()]
-    for step, part in zip(steps.values(), find_message_parts(places), strict=True):
-        step.part = part
+    for step, message_part in zip(steps.values(), find_message_parts(places), strict=True):
+        step.part = message_part
     return list(steps.values())
 
 

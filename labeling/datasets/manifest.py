@@ -285,8 +285,10 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts]) -> dict[int, Expor
 def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
     """Return the steps of each row by id."""
     steps: dict[int, dict[int, _Step]] = defaultdict(dict)
-    for position, step, place, *facts, option, text in rawsql.fetch_rows(_STEPS, parameters):
-        own = steps[position].setdefault(step, _Step(place, *facts, [], []))
+    for position, step, place, kind, is_rateable, agent, separator, message, option, text in rawsql.fetch_rows(
+        _STEPS, parameters
+    ):
+        own = steps[position].setdefault(step, _Step(place, kind, is_rateable, agent, separator, message, [], []))
         if option is not None:
             own.option_ids.append(option)
             own.texts.append(text)

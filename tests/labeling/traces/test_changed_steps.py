@@ -5,6 +5,7 @@ import pytest
 from accounts.models import User
 from events.models import Event
 from formats.records import ProblemRecord
+from formats.step_changes import StepChange
 from labeling import queue
 from labeling.models import Option, OptionPart, Project, Provenance, Step, Trace
 from labeling.models.gold import GoldUse
@@ -12,7 +13,6 @@ from labeling.quality.gold import make_gold
 from labeling.traces import tags
 from labeling.traces.changed_steps import (
     CannotChangeSteps,
-    StepChange,
     change_trace_steps,
     find_replaced_trace,
     load_step_records,

@@ -2,11 +2,12 @@
 
 import pytest
 
+from formats.step_changes import StepChange
 from labeling import queue
 from labeling.models import Assignment, Trace
 from labeling.models.project import ProjectState
 from labeling.models.rater import RaterStage
-from labeling.traces.changed_steps import CannotChangeSteps, StepChange, change_trace_steps
+from labeling.traces.changed_steps import CannotChangeSteps, change_trace_steps
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.factories import NOW
