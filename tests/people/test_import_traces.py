@@ -123,6 +123,7 @@ def test_import_traces_splits_at_a_separator(tmp_path: Path) -> None:
     path.write_text(json.dumps({"problem": "2 + 2?", "text": "a\n---\nb"}))
     import_traces(path, "--separator", r"\n---\n")
     trace = Trace.objects.select_related("provenance").get()
-    assert (trace.n_steps, str(trace.provenance.segmenter)) == (2, r"separator 1: \n---\n")
+    assert trace.provenance is not None
+    assert (trace.n_steps, trace.provenance.segmenter) == (2, r"separator 1: \n---\n")
     with pytest.raises(CommandError):
         import_traces(path, "--separator", "-" * 41)
