@@ -15,6 +15,7 @@ from api.views import (
     security,
     snapshots,
     steering_orders,
+    trace_steps,
     traces,
 )
 from api.views.unknown_addresses import UnknownAddressView
@@ -35,6 +36,7 @@ urlpatterns = [
     path("prm/rank", prms.RankCandidatesView.as_view(), name="rank_candidates"),
     path("projects/<slug:slug>/traces", traces.TraceListView.as_view(), name="traces"),
     path("projects/<slug:slug>/traces/steer", steering_orders.SteerTracesView.as_view(), name="steer_traces"),
+    path("projects/<slug:slug>/traces/<int:trace>/steps", trace_steps.TraceStepsView.as_view(), name="trace_steps"),
     path("projects/<slug:slug>/groups", steering_orders.GroupListView.as_view(), name="groups"),
     path("projects/<slug:slug>/groups/<str:name>", steering_orders.GroupDetailView.as_view(), name="group"),
     path("projects/<slug:slug>/rules", steering_orders.RuleListView.as_view(), name="rules"),

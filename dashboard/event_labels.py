@@ -38,6 +38,9 @@ _EVENT_LABELS = {
     "trace.sent_back": gettext_lazy("Sent back for another label"),
     "trace.withdrawn": gettext_lazy("Withdrawn"),
     "trace.reinstated": gettext_lazy("Reinstated"),
+    "trace.made_by_hand": gettext_lazy("Steps changed by hand"),
+    "trace.replaced": gettext_lazy("Replaced by a trace with changed steps"),
+    "trace.restored": gettext_lazy("Change of steps undone"),
     "writes.arrived_for_withdrawn_trace": gettext_lazy("Late ratings kept after the trace was withdrawn"),
     "writes.arrived_from_removed_rater": gettext_lazy("Late ratings kept after the annotator was removed"),
 }
@@ -217,9 +220,25 @@ def _describe_details(event: Event, number: StepNumberer) -> list[str]:
     return [
         _describe_ending(detail),
         _describe_decision(event, number),
+        _describe_step_changes(detail),
         str(GoldUse(detail["use"]).label) if detail.get("use") in GoldUse.values else "",
         str(detail.get("reason") or detail.get("note") or ""),
     ]
+
+
+def _describe_step_changes(detail: Mapping[str, Any]) -> str:
+    """Describe how the steps of a trace were changed, with the other trace."""
+    other = next((detail[key] for key in ("of", "replaced_by", "instead_of") if detail.get(key)), None)
+    if other is None:
+        return ""
+    changes = detail.get("changes", [])
+    cuts, merged = sum(len(each["cuts"]) for each in changes), sum(each["merges"] for each in changes)
+    parts = (
+        _("trace %(n)d") % {"n": other},
+        ngettext("%(n)d split", "%(n)d splits", cuts) % {"n": cuts} if cuts else "",
+        ngettext("%(n)d step merged", "%(n)d steps merged", merged) % {"n": merged} if merged else "",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _describe_ending(detail: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 
 from django.utils.translation import gettext as _
 
+from formats.messages import MessagePart, StepPlace, find_message_parts
 from labeling.models import Consensus, Gold, Option, OptionPart, Trace
 from labeling.quality import submitted_reports
 from labeling.step_numbers import StepNumbers
@@ -31,6 +32,8 @@ class StepWithTexts:
     texts: list[StepText]
     number: int | None = None  # as annotators see it; context steps have none
     rating: int | None = None  # by consensus
+    source_position: int | None = None  # the number of its message in the file
+    part: MessagePart | None = None  # if its message has several steps
 
 
 def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWithTexts]:
@@ -40,7 +43,8 @@ def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWit
     options = Option.objects.filter(step__trace=trace).select_related("step").order_by("step__position", "position")
     for option in options:
         row = option.step
-        step = steps.setdefault(row.position, StepWithTexts(row.position, row.kind, row.is_rateable, []))
+        place = row.position, row.kind, row.is_rateable
+        step = steps.setdefault(row.position, StepWithTexts(*place, [], source_position=row.source_position))
         texts[option.pk] = StepText(option)
         step.texts.append(texts[option.pk])
     for part in OptionPart.objects.filter(option__step__trace=trace).defer("data").order_by("position"):
@@ -50,6 +54,9 @@ def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWit
             steps[position].rating = rating
     for number, step in enumerate((step for step in steps.values() if step.is_rateable), start=1):
         step.number = number
+    places = [StepPlace(step.source_position, step.is_rateable) for step in steps.values()]
+    for step, message_part in zip(steps.values(), find_message_parts(places), strict=True):
+        step.part = message_part
     return list(steps.values())
 
 

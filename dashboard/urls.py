@@ -33,6 +33,7 @@ from dashboard.views import (
     snapshots,
     submission,
     trace,
+    trace_step_changes,
     traces,
 )
 
@@ -130,6 +131,8 @@ _TRACES = [
     path("<int:trace>/answer/<int:rater>", messages.answer_question, name="answer_question"),
     path("<int:trace>/gold", trace.make_trace_gold, name="make_trace_gold"),
     path("<int:trace>/withdraw", trace.withdraw_trace, name="withdraw_trace"),
+    path("<int:trace>/steps", trace_step_changes.edit_trace_steps, name="edit_trace_steps"),
+    path("<int:trace>/steps/restore", trace_step_changes.restore_trace_steps, name="restore_trace_steps"),
     path("<int:trace>/reopen", trace.reopen_settled_trace, name="reopen_trace"),
     path("<int:trace>/request-label", trace.request_trace_label, name="request_trace_label"),
 ]

@@ -26,6 +26,7 @@ from formats import (
     raw_values,
     record_reader,
     rlhflow,
+    segmenters,
     steps,
     strict_json,
     swe_agent,
@@ -126,6 +127,11 @@ def read_traces(
     """Read every record of a file. `segmenter` divides texts into steps where the format has whole texts. `columns`
     maps columns of a table, or keys of JSON records, to keys of the format."""
     read = get_input_format(format).read
+    if segmenter:
+        try:
+            segmenters.check_segmenter(segmenter)
+        except segmenters.UnknownSegmenter as error:
+            raise UnknownFormat(str(error)) from None
     if isinstance(read, RecordReader):
         return read(stream, table=table, segmenter=segmenter, columns=columns)
     if columns:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from formats import native, records, segmenters, strict_json
+from formats import messages, native, records, segmenters, strict_json
 from formats.examples import LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
@@ -30,7 +30,6 @@ from formats.records import (
 )
 
 SEGMENTER = "chat turns 1"
-LONG_TURN = 1000  # characters of a turn in a dialogue that is split into steps
 ANNOTATORS = "AgentProcessBench annotators"
 
 _Path = tuple[str | int, ...]
@@ -106,8 +105,8 @@ class ChatItem(Struct, gc=False):
 
 
 def looks_like(record: object) -> bool:
-    messages = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
-    return _is_message(messages[0] if isinstance(messages, list) and messages else record)
+    turns = record.get("messages", record.get("traj")) if isinstance(record, dict) else None
+    return _is_message(turns[0] if isinstance(turns, list) and turns else record)
 
 
 def _is_message(value: object) -> bool:
@@ -128,23 +127,23 @@ def parse_traces(
     """Make the trace of a chat. `extras` are members that the format does not define: they become metadata."""
     item = chat if isinstance(chat, ChatItem) else ChatItem(messages=chat)
     path = () if isinstance(chat, list) else ("messages",) if item.messages else ("traj",)
-    messages = item.messages or item.traj or []
-    if not messages:
+    turns = item.messages or item.traj or []
+    if not turns:
         raise strict_json.RecordMisfit((), "the record has no messages")
-    steps = [_make_step(position, message, (*path, position)) for position, message in enumerate(messages)]
-    _name_subagents(steps, messages)
+    steps = [_make_step(position, message, (*path, position)) for position, message in enumerate(turns)]
+    _name_subagents(steps, turns)
     used = ""
     if item.step_labels is None:  # labels are of whole messages
         steps, used = _split_long_texts(steps, segmenter)
     yield TraceRecord(
         problem=ProblemRecord(
-            item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(messages),
+            item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(turns),
             domain=(item.data_source or "")[:100],
         ),
         steps=steps,
         ref=".".join(map(str, _list_refs(item).values())),
         is_right=_is_right(item),
-        provenance=ProvenanceRecord(policy=item.model or "", segmenter=", ".join(filter(None, (SEGMENTER, used)))),
+        provenance=ProvenanceRecord(policy=item.model or "", segmenter=messages.name_segmenters(SEGMENTER, used)),
         metadata=_make_metadata(item, extras or {}),
         submissions=[] if item.step_labels is None else [_make_submission(item, item.step_labels, steps)],
     )
@@ -169,10 +168,10 @@ def _make_metadata(item: ChatItem, extras: Mapping[str, object]) -> dict[str, ob
     return {key: value for key, value in members.items() if key in kept}
 
 
-def _name_subagents(steps: list[StepRecord], messages: list[ChatMessage]) -> None:
+def _name_subagents(steps: list[StepRecord], turns: list[ChatMessage]) -> None:
     """Give the messages of subagents the path of the calls that started them."""
     started: dict[str, str] = {}
-    for step, message in zip(steps, messages, strict=True):
+    for step, message in zip(steps, turns, strict=True):
         step.agent = started.get(message.parent_tool_use_id or "", "")
         for part in step.options[0].parts:
             if part.kind == "call" and part.call_ref:
@@ -188,8 +187,8 @@ def _subagent_name(call: PartRecord) -> str:
     return (named if isinstance(named, str) and named else call.name).replace("/", " ")
 
 
-def _first_user_text(messages: list[ChatMessage]) -> str:
-    first = next((message for message in messages if message.role == "user"), messages[0])
+def _first_user_text(turns: list[ChatMessage]) -> str:
+    first = next((message for message in turns if message.role == "user"), turns[0])
     return "\n".join(map(_show_part, _split_parts(first, ())))
 
 
@@ -231,22 +230,21 @@ def _split_long_texts(steps: list[StepRecord], chosen: str) -> tuple[list[StepRe
 
     Without a chosen segmenter, chats with tools stay as they are, and turns of a dialogue unless they are long.
     """
+    if chosen:
+        return messages.split_messages(steps, chosen)
     uses_tools = any(step.kind in ("action", "observation") for step in steps)
     is_dialogue = sum(step.is_rateable for step in steps) > 1
     split: list[StepRecord] = []
     names: set[str] = set()
     for step in steps:
         text = step.options[0].text
-        is_solution = not uses_tools and (not is_dialogue or len(text) > LONG_TURN)
-        if not step.is_rateable or step.kind != "reasoning" or not (chosen or is_solution):
+        is_solution = not uses_tools and (not is_dialogue or len(text) > messages.LONG_TEXT)
+        if not step.is_rateable or step.kind != "reasoning" or not is_solution:
             split.append(step)
             continue
-        name = chosen or segmenters.choose_segmenter(text)
-        pieces = records.cut_steps(text, segmenter=name)
-        for piece in pieces:
-            piece.source_position, piece.agent = step.source_position, step.agent
+        pieces, name = messages.split_message(step, segmenters.choose_segmenter(text))
         split += pieces
-        names.update([name] if len(pieces) > 1 else [])
+        names.update([name] if name else [])
     return split, ", ".join(sorted(names))
 
 

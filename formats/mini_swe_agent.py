@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from formats import records, strict_json
+from formats import messages, records, strict_json
 from formats.record_reader import RecordReader
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 
@@ -56,7 +56,7 @@ def looks_like(record: object) -> bool:
     return isinstance(name, str) and name.startswith(FORMAT_PREFIX)
 
 
-def parse_traces(item: MiniSweAgentItem) -> Iterator[TraceRecord]:
+def parse_traces(item: MiniSweAgentItem, segmenter: str = "") -> Iterator[TraceRecord]:
     problem = next((position for position, each in enumerate(item.messages) if each.role == "user"), None)
     if problem is None:
         raise strict_json.RecordMisfit(("messages",), "no message has the role user, which states the problem")
@@ -65,6 +65,7 @@ def parse_traces(item: MiniSweAgentItem) -> Iterator[TraceRecord]:
         for position, message in enumerate(item.messages)
         if message.role != "exit"  # it repeats the submission
     ]
+    steps, used = messages.split_messages(steps, segmenter) if segmenter else (steps, "")
     yield TraceRecord(
         problem=ProblemRecord(records.join_content(item.messages[problem].content)),
         steps=steps,
@@ -73,7 +74,7 @@ def parse_traces(item: MiniSweAgentItem) -> Iterator[TraceRecord]:
         provenance=ProvenanceRecord(
             policy=item.info.config.model.model_name[:200],
             scaffold=f"{FORMAT_PREFIX} {item.info.mini_version}".strip()[:200],
-            segmenter=SEGMENTER,
+            segmenter=messages.name_segmenters(SEGMENTER, used),
         ),
     )
 
@@ -95,4 +96,4 @@ def _make_step(position: int, message: MiniAgentMessage, *, is_problem: bool) ->
     raise strict_json.RecordMisfit(("messages", position, "role"), f'unknown role "{message.role[:40]}"')
 
 
-read = RecordReader(MiniSweAgentItem, parse_traces, looks_like=looks_like)
+read = RecordReader(MiniSweAgentItem, parse_traces, looks_like=looks_like, takes_segmenter=True)

@@ -194,11 +194,13 @@ def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
     if item.steps is not UNSET:
         return [_make_step(step) for step in item.steps], item.segmenter
     text = item.text or ""
-    segmenter = chosen or item.segmenter or segmenters.choose_segmenter(text)
-    if segmenter not in segmenters.SEGMENTER_NAMES:
-        raise strict_json.RecordMisfit(
-            ("segmenter",), f'unknown segmenter "{segmenter}": choose one of {", ".join(segmenters.SEGMENTER_NAMES)}'
-        )
+    segmenter = chosen or item.segmenter
+    try:
+        segmenters.check_segmenter(segmenter)
+    except segmenters.UnknownSegmenter as error:
+        raise strict_json.RecordMisfit(("segmenter",), str(error)) from None
+    if segmenter in ("", segmenters.BEST_FIT):
+        segmenter = segmenters.choose_segmenter(text)
     return records.cut_steps(text, segmenter=segmenter), segmenter
 
 

@@ -4,12 +4,23 @@ No text is lost: the separators and steps, joined in order, give the text back. 
 new version and a new name; its steps make new traces, and labels stay with the old ones.
 
 Fenced code and displayed formulas are never split. A line keeps its indentation. Every rule runs in linear time.
+
+A user can also name a separator: the segmenter `separator 1: ###` splits at each "###". In its name, `\\n`, `\\t` and
+`\\\\` are a line break, a tab and a backslash.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
+
+BEST_FIT = "best fit"  # chooses a segmenter for each text, also inside long messages of agents
+SEPARATOR_PREFIX = "separator 1: "
+MAX_SEPARATOR = 40  # characters as typed
+
+
+class UnknownSegmenter(Exception):
+    """No segmenter has this name."""
 
 
 class TextPiece(NamedTuple):
@@ -33,6 +44,9 @@ _STEP_K = re.compile(
     rf"(?:(?:[Ss]tep|STEP)[ \t]*+\d{{1,3}}\b|第\s*{_COUNT}\s*步|步骤\s*{_COUNT})"
 )
 _NUMBERED = re.compile(r"[ \t]{0,3}(?:\*\*)?(\d{1,3})[.)](?:\*\*)?\s")
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
+_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\\": "\\"}
+_ESCAPE = re.compile(r"\\(?:n|t|\\)")
 _MARKS = re.compile(r"^[ \t]*+(?P<fence>```|~~~)|\$\$|\\\[|\\\]|\\(?P<side>begin|end)\{(?P<name>\w{1,20}\*?)\}", re.M)
 
 
@@ -40,7 +54,7 @@ def cut_text(text: str, *, segmenter: str) -> list[TextPiece]:
     """Split a text into steps, each with the separator before it."""
     pieces: list[TextPiece] = []
     separator = ""
-    for between, body in _split_at(_SEGMENTERS[segmenter](text), text):
+    for between, body in _split_at(_get_rule(segmenter)(text), text):
         separator += between
         if body.strip():
             pieces.append(TextPiece(separator, body))
@@ -65,6 +79,27 @@ def choose_segmenter(text: str) -> str:
     if len(list(_blank_lines(stripped))) > 1:
         return "blank lines 2"
     return "lines 2" if next(_lines(stripped), None) else "sentences 2"
+
+
+def check_segmenter(name: str) -> None:
+    """Raise `UnknownSegmenter`, with the known names, unless the name is empty or one that an import accepts."""
+    if name not in ("", BEST_FIT):
+        _get_rule(name)
+
+
+def _get_rule(name: str) -> "_Rule":
+    if rule := _SEGMENTERS.get(name):
+        return rule
+    separator = name.removeprefix(SEPARATOR_PREFIX)
+    if separator in ("", name):
+        raise UnknownSegmenter(
+            f'unknown segmenter "{name[:100]}": choose one of {", ".join(SEGMENTER_NAMES)},'
+            f" or name a separator: {SEPARATOR_PREFIX}###"
+        )
+    if len(separator) > MAX_SEPARATOR:
+        raise UnknownSegmenter(f"the separator is too long: use up to {MAX_SEPARATOR} characters")
+    plain = _ESCAPE.sub(lambda match: _ESCAPES[match.group()], separator)
+    return partial(_outside, re.compile(re.escape(plain)))
 
 
 def _split_at(separators: Iterator[_Span], text: str) -> Iterator[tuple[str, str]]:
@@ -99,12 +134,14 @@ def _lines_before(pattern: "re.Pattern[str]", text: str) -> Iterator[_Span]:
     return ((begin, end) for begin, end in _lines(text) if pattern.match(text, end))
 
 
-_SEGMENTERS: dict[str, Callable[[str], Iterator[_Span]]] = {
+_Rule = Callable[[str], Iterator[_Span]]
+_SEGMENTERS: dict[str, _Rule] = {
     "lines 2": _lines,
     "blank lines 2": _blank_lines,
     "sentences 2": partial(_outside, _SENTENCES),
     "numbered list 2": partial(_lines_before, _NUMBERED),
     "step k 2": partial(_lines_before, _STEP_K),
+    "headings 1": partial(_lines_before, _HEADING),
 }
 SEGMENTER_NAMES = tuple(_SEGMENTERS)
 

@@ -17,7 +17,7 @@ from formats.examples import (
     TraceExample,
     describe_rater,
 )
-from formats.records import JudgmentRecord, TraceRecord, TurnRecord
+from formats.records import JudgmentRecord, StepRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
 # Columns with the names of attributes: of a judgment, and of the facts of its submission and its trace.
@@ -66,6 +66,8 @@ COLUMNS: Columns = {
     "step": "int64",
     "step_kind": "string",
     "is_rateable": "bool",
+    "message": "int64",
+    "separator": "string",
     "option": "int64",
     "text": "string",
     "ratings": [_RATING],
@@ -104,8 +106,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
     derived = [_index_derived(row, rule) for row in example.submitted]
     labels = _index_labels(example.agreed)
     columns, scores = _trace_columns(example), example.step_scores
-    for step, (kind, is_rateable, texts) in enumerate(_list_steps(example, [each for _, each in turns])):
-        shares = _share_columns(example, step) if is_rateable else {}
+    for step, (own, texts) in enumerate(_list_steps(example, [each for _, each in turns])):
+        shares = _share_columns(example, step) if own.is_rateable else {}
         for option, text in enumerate(texts):
             own_ratings = (
                 _find_rating(row.facts, own_turns.get(step), own_derived.get(step), option, texts)
@@ -116,8 +118,10 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             row = {
                 **columns,
                 "step": step,
-                "step_kind": kind,
-                "is_rateable": is_rateable,
+                "step_kind": own.kind,
+                "is_rateable": own.is_rateable,
+                "message": own.source_position,
+                "separator": own.separator if own.source_position is not None else None,
                 "option": option,
                 "text": text,
                 "ratings": ratings,
@@ -170,16 +174,16 @@ def _index_derived(row: ExportRow, rule: LabelRule) -> dict[int, TurnRecord]:
     return _index_turns(label_sets.relabel_record(row.record, rule.label_set)[0])
 
 
-def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yield kind, rateability and texts of each step: first the trace's own, then steps that only submissions have."""
+def _list_steps(example: TraceExample, turns: list[dict[int, TurnRecord]]) -> Iterator[tuple[StepRecord, list[str]]]:
+    """Yield each step with its texts: first the trace's own steps, then those that only submissions have."""
     own = example.record.steps
     for step in own:
-        yield step.kind, step.is_rateable, [option.text for option in step.options]
+        yield step, [option.text for option in step.options]
     last = max((position for own_turns in turns for position in own_turns), default=-1)
     for position in range(len(own), last + 1):
         at_position = [own_turns[position] for own_turns in turns if position in own_turns]
         shown = [judgment.text for turn in at_position for judgment in turn.shown or ()]
-        yield "reasoning", True, list(dict.fromkeys(shown))
+        yield StepRecord([]), list(dict.fromkeys(shown))
 
 
 def _find_rating(

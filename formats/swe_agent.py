@@ -1,11 +1,12 @@
-"""SWE-agent's trajectories of a coding agent. Thought and action form one rateable step; the observation is context."""
+"""SWE-agent's trajectories of a coding agent. Thought and action form one rateable step, unless a segmenter
+is named; the observation is context."""
 
 from collections.abc import Iterator
 from itertools import takewhile
 
 from msgspec import Struct
 
-from formats import records, strict_json
+from formats import messages, records, strict_json
 from formats.record_reader import RecordReader
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 
@@ -36,7 +37,7 @@ class SweAgentItem(Struct, gc=False):
     environment: str = ""
 
 
-def parse_traces(item: SweAgentItem) -> Iterator[TraceRecord]:
+def parse_traces(item: SweAgentItem, segmenter: str = "") -> Iterator[TraceRecord]:
     if not item.trajectory:
         raise strict_json.RecordMisfit(("trajectory",), "the trajectory is empty")
     opening = list(takewhile(lambda message: message.role != "assistant", item.history))
@@ -44,11 +45,12 @@ def parse_traces(item: SweAgentItem) -> Iterator[TraceRecord]:
     steps = [_make_context_step(position, message) for position, message in enumerate(opening)]
     for number, turn in enumerate(item.trajectory):
         steps.extend(_make_turn_steps(turn, source_position=len(opening) + number))
+    steps, used = messages.split_messages(steps, segmenter) if segmenter else (steps, "")
     yield TraceRecord(
         problem=ProblemRecord(records.join_content(questions[-1].content) if questions else item.environment),
         steps=steps,
         answer=item.info.submission,
-        provenance=ProvenanceRecord(scaffold="SWE-agent", segmenter=SEGMENTER),
+        provenance=ProvenanceRecord(scaffold="SWE-agent", segmenter=messages.name_segmenters(SEGMENTER, used)),
     )
 
 
@@ -72,4 +74,4 @@ def _make_turn_steps(turn: AgentTurn, *, source_position: int) -> Iterator[StepR
         yield StepRecord([result], kind="observation", is_rateable=False, source_position=source_position)
 
 
-read = RecordReader(SweAgentItem, parse_traces)
+read = RecordReader(SweAgentItem, parse_traces, takes_segmenter=True)

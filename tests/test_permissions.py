@@ -133,6 +133,7 @@ URL_CASES: dict[str, UrlCase] = {
     "api:agreement": UrlCase("get", everybody(401), project_args),
     "api:consensus": UrlCase("get", everybody(401), project_args),
     "api:steer_traces": UrlCase("post", everybody(401), project_args),
+    "api:trace_steps": UrlCase("post", everybody(401), trace_args),
     "api:groups": UrlCase("put", everybody(401), project_args),
     "api:group": UrlCase("delete", everybody(401), snapshot_args),
     "api:rules": UrlCase("post", everybody(401), project_args),
@@ -261,6 +262,8 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:withdraw_trace": UrlCase(
         "post", readers(302, reviewer=403, viewer=403), trace_args, {"reason": "twice"}
     ),
+    "dashboard:edit_trace_steps": UrlCase("get", bringers(200), trace_args),
+    "dashboard:restore_trace_steps": UrlCase("post", bringers(302), trace_args),
     "dashboard:reclaim_from_annotator": UrlCase("post", managers(302), open_assignment_args),
     "dashboard:trace_image": UrlCase("get", readers(200), project_image_args),
     "dashboard:adjudication": UrlCase("get", deciders(200), project_args),

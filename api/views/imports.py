@@ -21,7 +21,7 @@ from api.authentication import limit_requests
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
 from events import audit_log
-from formats import catalog, input_files
+from formats import catalog, input_files, segmenters
 from jobs import control
 from jobs.failures import JobFailed
 from jobs.models import Job, JobState
@@ -66,7 +66,13 @@ class ImportChoices(serializers.Serializer[Any]):
         default="traces.jsonl", max_length=200, help_text="File name; “.gz” and “.zst” are decompressed."
     )
     format = serializers.ChoiceField(default="auto", choices=["auto", *catalog.INPUT_FORMATS])
-    segmenter = serializers.CharField(default="", allow_blank=True, max_length=60)
+    segmenter = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=60,
+        trim_whitespace=False,
+        help_text="A segmenter, “best fit”, or “separator 1: ” and your own separator.",
+    )
     columns = serializers.CharField(
         default="", allow_blank=True, max_length=2000, help_text="For CSV and Parquet: “question=problem,notes=”."
     )
@@ -80,6 +86,13 @@ class ImportChoices(serializers.Serializer[Any]):
         default="", allow_blank=True, max_length=2000, help_text="Where the data comes from."
     )
     is_lenient = serializers.BooleanField(default=False, help_text="Skip bad lines instead of rejecting the file.")
+
+    def validate_segmenter(self, name: str) -> str:
+        try:
+            segmenters.check_segmenter(name)
+        except segmenters.UnknownSegmenter as error:
+            raise serializers.ValidationError(str(error)) from None
+        return name
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse unknown options: a misspelled one would be ignored and import the file differently."""

@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.access import form_view
 from dashboard.render import project_page
-from formats import catalog, input_files
+from formats import catalog, input_files, segmenters
+from formats.messages import MessagePart, StepPlace, find_message_parts
 from formats.records import StepRecord, TraceRecord
-from formats.segmenters import SEGMENTER_NAMES
 from jobs.failures import JobFailed
 from jobs.models import Job
 from labeling.models.gold import GoldUse
@@ -42,8 +42,22 @@ class ImportOptionsForm(forms.Form):
     segmenter = forms.ChoiceField(
         label=_("Split into steps by"),
         required=False,
-        choices=[("", _("automatic")), *((name, name) for name in SEGMENTER_NAMES)],
-        help_text=_("Applies to solutions that are not yet split into steps."),
+        choices=[
+            ("", _("automatic")),
+            (segmenters.BEST_FIT, _("automatic, also long messages of agents")),
+            *((name, name) for name in segmenters.SEGMENTER_NAMES),
+        ],
+        help_text=_(
+            "Applies to solutions that are not yet split into steps. A named segmenter also splits every message of"
+            " the model in chats and agent files."
+        ),
+    )
+    separator = forms.CharField(
+        label=_("Own separator"),
+        required=False,
+        strip=False,
+        max_length=segmenters.MAX_SEPARATOR,
+        help_text=_("Splits texts at this separator instead. Enter \\n for a line break and \\t for a tab."),
     )
     columns = forms.CharField(
         label=_("Rename fields"),
@@ -81,6 +95,8 @@ class ImportOptionsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        if separator := data.pop("separator", ""):
+            data["segmenter"] = segmenters.SEPARATOR_PREFIX + separator
         if data.get("labels") in NAMED_KINDS and not data.get("labels_by"):
             self.add_error("labels_by", ValidationError(_("Enter the name of the labeler."), code="labeler_missing"))
         return data
@@ -94,6 +110,7 @@ class PreviewStep:
     is_rateable: bool
     rating: int | None
     is_rated: bool
+    part: MessagePart | None  # if its message has several steps
 
 
 @dataclass(frozen=True)
@@ -200,8 +217,9 @@ def _build_preview_record(record: TraceRecord) -> PreviewRecord:
     turns = {turn.position: turn for turn in record.submissions[0].turns} if record.submissions else {}
     steps = record.steps or [StepRecord([]) for _turn in turns]
     numbers = itertools.count(1)
+    parts = find_message_parts(StepPlace(step.source_position, step.is_rateable) for step in steps)
     shown = []
-    for position, step in enumerate(steps[:_MAX_STEPS]):
+    for (position, step), part in zip(enumerate(steps[:_MAX_STEPS]), parts, strict=False):
         turn = turns.get(position)
         texts = [option.text for option in step.options] or [each.text for each in (turn and turn.shown) or ()]
         shown.append(
@@ -212,6 +230,7 @@ def _build_preview_record(record: TraceRecord) -> PreviewRecord:
                 is_rateable=step.is_rateable,
                 rating=turn.path_rating() if turn else None,
                 is_rated=turn is not None,
+                part=part,
             )
         )
     return PreviewRecord(record, shown, len(steps) - len(shown))

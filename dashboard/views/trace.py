@@ -33,6 +33,7 @@ from labeling.quality import settlements, submitted_reports
 from labeling.quality.adjudication import CannotDecide, reopen_trace, send_back_trace, withdraw_traces
 from labeling.quality.gold import InvalidGold
 from labeling.step_numbers import StepNumbers
+from labeling.traces import changed_steps
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -190,6 +191,14 @@ def _render_trace(
         gold = [row for row, _accepted in trace_state.gold]
         context["why"] = explanation.explain_selection(trace, gold=gold, entries=trace_state.entries)
         context["provers"] = progress_charts.load_prover_charts(trace, numbers)
+    history = _load_history(trace, readings, actor, numbers)
+    assignments = [reading.assignment for reading in readings]
+    if roles.membership_may(actor, Action.BRING_IN) and changed_steps.has_changeable_steps(
+        trace, assignments=assignments, is_gold=bool(trace_state.gold)
+    ):
+        context["may_change_steps"] = True
+        is_made = any(each.event.what == changed_steps.MADE for each in history)
+        context["replaced"] = changed_steps.find_replaced_trace(trace) if is_made else None
     return project_page(
         request,
         actor,
@@ -203,7 +212,7 @@ def _render_trace(
         readings=readings,
         majority=rater_opinions.describe_majority(trace, readings),
         questions=load_questions(trace, actor),
-        history=_load_history(trace, readings, actor, numbers),
+        history=history,
         may_make_gold=roles.membership_may(actor, Action.MAKE_GOLD),
         may_withdraw=roles.membership_may(actor, Action.BRING_IN) and trace.withdrawn_at is None,
         may_reclaim=roles.membership_may(actor, Action.PAUSE),

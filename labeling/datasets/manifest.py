@@ -264,6 +264,8 @@ class _Step(NamedTuple):
     kind: str
     is_rateable: bool
     agent: str
+    separator: str
+    source_position: int | None
     option_ids: list[int]
     texts: list[str]
 
@@ -299,8 +301,10 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts], *, has_parts: bool
 def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
     """Return the steps of each row by id."""
     steps: dict[int, dict[int, _Step]] = defaultdict(dict)
-    for position, step, place, kind, is_rateable, agent, option, text in rawsql.fetch_rows(_STEPS, parameters):
-        own = steps[position].setdefault(step, _Step(place, kind, is_rateable, agent, [], []))
+    for position, step, place, kind, is_rateable, agent, separator, message, option, text in rawsql.fetch_rows(
+        _STEPS, parameters
+    ):
+        own = steps[position].setdefault(step, _Step(place, kind, is_rateable, agent, separator, message, [], []))
         if option is not None:
             own.option_ids.append(option)
             own.texts.append(text)
@@ -324,7 +328,9 @@ def _build_own_steps(steps: Mapping[int, _Step], n: int, parts: Mapping[int, Seq
                 OptionRecord(text, parts=tuple(parts.get(option, ())))
                 for option, text in zip(step.option_ids, step.texts, strict=True)
             ]
-            records[step.position] = StepRecord(options, step.kind, step.is_rateable, agent=step.agent)
+            records[step.position] = StepRecord(
+                options, step.kind, step.is_rateable, step.separator, step.source_position, step.agent
+            )
     return records
 
 

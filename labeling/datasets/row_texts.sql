@@ -2,7 +2,7 @@
 --   n_options   options, or -1 if the row is not compact because some step has no first option
 --   n_texts     texts in `joined`
 --   first_step, last   lowest and highest `step id - position`: equal if the ids follow the positions
---   n_others    steps that are not reasoning, not rateable, or made by a subagent
+--   n_others    steps that are not reasoning, not rateable, made by a subagent, or parts of a message
 --   extra       "step_id:option_id" of each option that is not its step's first
 --   joined      all texts, separated by CHR(31)
 --
@@ -16,7 +16,8 @@ SELECT m.position, CASE WHEN y.n_first = x.n THEN y.n ELSE -1 END AS n_options, 
 FROM labeling_manifestrow m
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, MIN(s.id) AS low, MAX(s.id) AS high, MIN(s.id - s.position) AS first_step,
-    MAX(s.id - s.position) AS last, COUNT(*) FILTER (WHERE s.kind <> 'reasoning' OR NOT s.is_rateable OR s.agent <> '') AS n_others
+    MAX(s.id - s.position) AS last, COUNT(*) FILTER (WHERE s.kind <> 'reasoning' OR NOT s.is_rateable OR s.agent <> ''
+      OR s.source_position IS NOT NULL) AS n_others
   FROM labeling_step s WHERE s.trace_id = m.trace_id) AS x
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE o.position = 0) AS n_first,

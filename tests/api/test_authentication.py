@@ -62,7 +62,7 @@ OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
     | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"}
     | {"machine_consensus", "machines", "passport", "licenses", "assisted_results"},
-    "bring_in": {"post imports", "delete import"},
+    "bring_in": {"post imports", "delete import", "post trace_steps"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},
     "judge": {"post judges", "post judge_runs", "delete judge_run", "post resume_judge_run", "put machine_budget"}
@@ -78,7 +78,7 @@ def test_scope_permits_only_its_operations(scope: str, personas: LoggedInPersona
     program, values = (
         api_clients.make_client(cast.owner, scope),
         {"slug": cast.project.slug, "name": "a", "file": "b"}
-        | dict.fromkeys(("job", "rule", "judge", "run", "rater", "license"), 1),
+        | dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace"), 1),
     )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():

@@ -50,13 +50,13 @@ IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the 
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
 # Operations whose URL or query has the number or the name of a row.
 OF_ROWS = {"import", "bad_lines", "snapshot", "file", "push_scores", "traces", "rule", "judge_runs", "judge_run"}
-OF_ROWS |= {"resume_judge_run", "passport", "licenses", "revoke_license"}
+OF_ROWS |= {"resume_judge_run", "passport", "licenses", "revoke_license", "trace_steps"}
 Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
     values = {"slug": cast.project.slug, "name": "a", "file": "b", **named}
-    values = dict.fromkeys(("job", "rule", "judge", "run", "rater", "license"), 1) | values
+    values = dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace"), 1) | values
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
         for method in methods:
@@ -83,7 +83,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 41
+    assert len(every) == 43
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -152,6 +152,7 @@ SCOPES = {
     "get file": "take_out",
     "get traces": "read",
     "post steer_traces": "steer",
+    "post trace_steps": "bring_in",
     "get security_events": "audit",
     "get judges": "read",
     "post judges": "judge",

@@ -21,7 +21,10 @@ FORMULA = "We have\n\\[\nx\n= 1.\n\\]\nso done.\n$$\na\n$$\nEnd."
 CHINESE = "设速度为 $x$。则有 $3x = 6$，所以 $x = 2$。他说：“好。”答案是 2！"
 
 
-@given(TEXTS, st.sampled_from(segmenters.SEGMENTER_NAMES))
+NAMES = (*segmenters.SEGMENTER_NAMES, *(f"separator 1: {separator}" for separator in (" ", r"\n", "1", "$$", r"\\n")))
+
+
+@given(TEXTS, st.sampled_from(NAMES))
 def test_cut_loses_no_text(text: str, segmenter: str) -> None:
     pieces = segmenters.cut_text(text, segmenter=segmenter)
     assert "".join(piece.separator + piece.text for piece in pieces) == text
@@ -53,6 +56,12 @@ def test_cut_loses_no_text(text: str, segmenter: str) -> None:
             ["So.", "## Step 1: a", "**Step 2**: b", "Step3 c"],
         ),
         ("step k 2", "第一步：甲\n乙\n步骤2：丙", ["第一步：甲\n乙", "步骤2：丙"]),
+        ("headings 1", "So.\n# A\na\n\n### B\nb\n#c", ["So.", "# A\na", "### B\nb\n#c"]),
+        ("separator 1: ###", "a###b###", ["a", "b###"]),
+        (r"separator 1: \n-\n", "a\n-\nb - c\n-\n-\n", ["a", "b - c", "-\n"]),
+        (r"separator 1: \\n", "a\\nb\nc", ["a", "b\nc"]),
+        ("separator 1: .*", "a.b.*c", ["a.b", "c"]),
+        ("separator 1: \\n", "a\n```\nb\nc\n```\nd", ["a", "```\nb\nc\n```", "d"]),
         ("lines 2", "", [""]),
         ("lines 2", "\n \n", ["\n \n"]),
     ],
@@ -86,7 +95,15 @@ def test_cut_runs_in_linear_time(unit: str) -> None:
     """A backtracking pattern would take minutes on a long run of one unit."""
     text = "a" + unit * (20_000 // len(unit)) + "b"
     began = time.process_time()
-    for segmenter in segmenters.SEGMENTER_NAMES:
+    for segmenter in NAMES:
         assert "".join(sum(segmenters.cut_text(text, segmenter=segmenter), ())) == text
     segmenters.choose_segmenter(text)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("name", ["by mood", "separator 1: ", f"separator 1: {'-' * 41}", "lines"])
+def test_unknown_segmenters_are_refused(name: str) -> None:
+    with pytest.raises(segmenters.UnknownSegmenter):
+        segmenters.check_segmenter(name)
+    for known in ("", segmenters.BEST_FIT, *NAMES):
+        segmenters.check_segmenter(known)

@@ -116,3 +116,14 @@ def test_import_traces_stopped_by_ctrl_c_reports_and_can_be_repeated(file: Path,
     assert Trace.objects.count() == n_imported
     import_traces(file)
     assert Trace.objects.count() == 3
+
+
+def test_import_traces_splits_at_a_separator(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(json.dumps({"problem": "2 + 2?", "text": "a\n---\nb"}))
+    import_traces(path, "--separator", r"\n---\n")
+    trace = Trace.objects.select_related("provenance").get()
+    assert trace.provenance is not None
+    assert (trace.n_steps, trace.provenance.segmenter) == (2, r"separator 1: \n---\n")
+    with pytest.raises(CommandError):
+        import_traces(path, "--separator", "-" * 41)

@@ -14,9 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from formats import catalog, input_files
+from formats import catalog, input_files, segmenters
 from formats.privacy import PRIVACY_MODES
-from formats.segmenters import SEGMENTER_NAMES
 from jobs import runner
 from jobs.failures import JobFailed
 from jobs.runner import JobProgress
@@ -53,7 +52,15 @@ class Command(BaseCommand):
             help="username of the person importing the file; this person owns the project if it is new",
         )
         add("--format", default="auto", choices=["auto", *catalog.INPUT_FORMATS], help="auto: detect the format")
-        add("--segmenter", default="", choices=["", *SEGMENTER_NAMES], help="how to split texts into steps")
+        names = ["", segmenters.BEST_FIT, *segmenters.SEGMENTER_NAMES]
+        add("--segmenter", default="", choices=names, help="how to split texts into steps")
+        add(
+            "--separator",
+            dest="segmenter",
+            type=lambda text: segmenters.SEPARATOR_PREFIX + text,
+            metavar="TEXT",
+            help=r"split texts into steps at this separator; \n is a line break",
+        )
         add(
             "--map",
             dest="columns",

@@ -86,7 +86,18 @@ def test_updated_preview_uses_the_chosen_options(client: Client, project: Projec
     options = {**CHOICES, "format": "native", "preview": "1"}
     by_line, by_sentence = (client.post(preview, {**options, "segmenter": name}) for name in ("lines 2", "sentences 2"))
     assert [len(response.context["records"][0].steps) for response in (by_line, by_sentence)] == [2, 3]
+    own = client.post(preview, {**options, "segmenter": "lines 2", "separator": " "})
+    assert len(own.context["records"][0].steps) == 3
+    assert own.context["records"][0].record.provenance.segmenter == "separator 1:  "
     assert not Job.objects.exists()
+
+
+def test_preview_shows_the_steps_of_a_message_as_its_parts(client: Client, project: Project) -> None:
+    turns = [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "Two and two. That is four."}]
+    preview = upload(client, json.dumps({"messages": turns}).encode())
+    response = client.post(preview, {**CHOICES, "format": "chat", "segmenter": "sentences 2", "preview": "1"})
+    assert [step.part for step in response.context["records"][0].steps] == [None, (2, 1, 2), (2, 2, 2)]
+    assert text(response).count('data-message="2"') == 2
 
 
 def test_ratings_of_a_judge_need_a_name(client: Client, project: Project) -> None:

@@ -186,7 +186,17 @@ def test_own_submission_is_exported_in_the_same_format_and_kept_after_a_correcti
 def test_steps_of_subagents_keep_their_agents() -> None:
     project = factories.make_project()
     trace = factories.make_trace(project, steps=["One.", "Two."])
-    trace.steps.filter(position=1).update(agent="research/browse")
+    trace.steps.filter(position=1).update(agent="research/browse", separator="\n\n", source_position=4)
     submitted_work.submit_trace(factories.make_rater(project), trace, [1, 1])
     (record,) = read_records(freeze(project))
     assert [step.agent for step in record.steps] == ["", "research/browse"]
+    assert [(step.separator, step.source_position) for step in record.steps] == [("", None), ("\n\n", 4)]
+
+
+def test_compact_rows_do_not_hide_parts_of_messages() -> None:
+    project = factories.make_project()
+    trace = factories.make_trace(project, steps=["One.", "Two."])
+    trace.steps.update(separator=" ", source_position=4)
+    submitted_work.submit_trace(factories.make_rater(project), trace, [1, 1])
+    (record,) = read_records(freeze(project))
+    assert [(step.separator, step.source_position) for step in record.steps] == [(" ", 4)] * 2

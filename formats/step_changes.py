@@ -1,0 +1,125 @@
+"""Split and merge the steps of a trace by hand.
+
+The separators and texts of the new steps, joined in order, are those of the old steps. Only steps with one text and
+without parts, such as tool calls, can be changed, and only steps of the same message and kind can be merged.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from msgspec import Struct
+
+from formats.records import OptionRecord, StepRecord
+
+SEGMENTER = "by hand 1"
+UNKNOWN_SEPARATOR = "\n"  # joins merged steps if the file does not say what was between them
+_LEADING_SPACE = re.compile(r"\s*\n|\s*")  # the indentation of a line stays with the line
+
+
+class StepChange(Struct, frozen=True):
+    """A change of one step: where its text is cut, and whether it is merged with the step before it."""
+
+    position: int
+    cuts: tuple[int, ...] = ()  # characters of the text before each cut
+    merges: bool = False
+
+
+class InvalidStepChange(Exception):
+    """A change that is not possible. `code` says why, `position` is the step."""
+
+    def __init__(self, code: str, position: int) -> None:
+        self.code, self.position = code, position
+        super().__init__(f"step {position}: {code}")
+
+
+def is_changeable(step: StepRecord) -> bool:
+    return step.is_rateable and len(step.options) == 1 and not step.options[0].parts
+
+
+def may_merge(first: StepRecord, second: StepRecord) -> bool:
+    """Tell whether two steps that follow each other can become one."""
+    facts = [(step.kind, step.agent, step.source_position, step.options[0].origin) for step in (first, second)]
+    return is_changeable(first) and is_changeable(second) and facts[0] == facts[1]
+
+
+def change_steps(steps: Sequence[StepRecord], changes: Iterable[StepChange]) -> list[StepRecord]:
+    """Return the steps after the changes. Raises `InvalidStepChange`."""
+    by_position = {change.position: change for change in changes}
+    if unknown := next((position for position in by_position if not 0 <= position < len(steps)), None):
+        raise InvalidStepChange("no_such_step", unknown)
+    has_separators = any(step.separator for step in steps)
+    changed: list[StepRecord] = []
+    for position, step in enumerate(steps):
+        change = by_position.get(position, StepChange(position))
+        pieces = _split_step(step, change)
+        if change.merges:
+            if not position or not may_merge(steps[position - 1], step):
+                raise InvalidStepChange("cannot_merge", position)
+            joint = step.separator if has_separators else UNKNOWN_SEPARATOR
+            changed[-1] = _replace_text(changed[-1], _get_text(changed[-1]) + joint + _get_text(pieces.pop(0)))
+        changed += pieces
+    return changed
+
+
+def find_cuts(text: str, marked: str, *, mark: str) -> tuple[int, ...] | None:
+    """Return the places of the marks that a person put into the text, None if the person changed the text itself.
+
+    Browsers change the line breaks of a text that is edited, so line breaks of all kinds are equal.
+    """
+    pieces = _normalize_breaks(marked).split(mark)
+    if "".join(pieces) != _normalize_breaks(text):
+        return None
+    cuts, at = [], 0
+    for piece in pieces[:-1]:
+        at += len(piece)
+        cuts.append(at)
+    return tuple(_find_original_place(text, cut) for cut in cuts)
+
+
+def choose_mark(texts: Iterable[str]) -> str:
+    """Return a mark that is in none of the texts. It cannot overlap itself, so each mark is found where it was put."""
+    joined = "\n".join(texts)
+    return next(mark for n in count(1) if (mark := f"<cut{n if n > 1 else ''}>") not in joined)
+
+
+def _split_step(step: StepRecord, change: StepChange) -> list[StepRecord]:
+    if not change.cuts:
+        return [step]
+    if not is_changeable(step):
+        raise InvalidStepChange("cannot_split", change.position)
+    text = _get_text(step)
+    pieces: list[StepRecord] = []
+    separator, start = step.separator, 0
+    for cut in sorted(change.cuts):
+        body = text[start:cut].rstrip() if 0 < cut < len(text) else ""
+        after = _LEADING_SPACE.match(text, cut)
+        if not body or after is None:
+            raise InvalidStepChange("empty_step", change.position)
+        pieces.append(_replace_text(step, body, separator=separator))
+        separator, start = text[start + len(body) : after.end()], after.end()
+    if not text[start:].strip():
+        raise InvalidStepChange("empty_step", change.position)
+    return [*pieces, _replace_text(step, text[start:], separator=separator)]
+
+
+def _get_text(step: StepRecord) -> str:
+    return step.options[0].text
+
+
+def _replace_text(step: StepRecord, text: str, *, separator: str | None = None) -> StepRecord:
+    option = OptionRecord(text, step.options[0].origin)
+    between = step.separator if separator is None else separator
+    return StepRecord([option], step.kind, step.is_rateable, between, step.source_position, step.agent)
+
+
+def _normalize_breaks(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _find_original_place(text: str, place: int) -> int:
+    """Return the place in a text of a place in the text with normalized line breaks."""
+    at = 0
+    for _ in range(place):
+        at += 2 if text.startswith("\r\n", at) else 1
+    return at
