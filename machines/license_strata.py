@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labeling.quality.error_breakdowns import LENGTH_BUCKETS
-from machines.passport_data import ComparedTrace
 from stats import machine_licenses
 from stats.machine_licenses import StratumEvidence
 

@@ -30,14 +30,14 @@ import numpy as np
 
 from labeling.quality import tallies
 from labeling.quality.error_breakdowns import LENGTH_BUCKETS
-from machines.passport_data import ComparedTrace, group_by_domain
+from machines.passport_data import PassportTrace, group_by_domain
 from stats import alternative_annotator, estimation, machine_agreement, reliability
 from stats.alternative_annotator import ItemAnswers
 from stats.estimates import Estimate
 from stats.machine_agreement import MachineErrors, MachinePairs, PositionErrors
 
 
-def build_content(traces: Sequence[ComparedTrace], *, epsilon: float, cost: dict[str, float] | None) -> dict[str, Any]:
+def build_content(traces: Sequence[PassportTrace], *, epsilon: float, cost: dict[str, float] | None) -> dict[str, Any]:
     errors = _estimate_errors(traces)
     by_length = [
         ((first, last), [row for row in traces if first <= row.n_steps and (last is None or row.n_steps <= last)])
@@ -57,7 +57,7 @@ def build_content(traces: Sequence[ComparedTrace], *, epsilon: float, cost: dict
     }
 
 
-def build_figures(traces: Sequence[ComparedTrace]) -> dict[str, Any]:
+def build_figures(traces: Sequence[PassportTrace]) -> dict[str, Any]:
     first_errors = machine_agreement.estimate_first_errors(_pair_ends(traces))
     errors = _estimate_errors(traces)
     return {
@@ -73,12 +73,12 @@ def build_figures(traces: Sequence[ComparedTrace]) -> dict[str, Any]:
     }
 
 
-def estimate_accuracy(traces: Sequence[ComparedTrace]) -> Estimate:
+def estimate_accuracy(traces: Sequence[PassportTrace]) -> Estimate:
     """Estimate on which share of the traces with a reference the machine names its first error."""
     return _estimate_share([(row, int(row.end == row.reference), 1) for row in traces if row.reference is not None])
 
 
-def _estimate_step_accuracy(traces: Sequence[ComparedTrace]) -> Estimate:
+def _estimate_step_accuracy(traces: Sequence[PassportTrace]) -> Estimate:
     return _estimate_share(
         [
             (
@@ -92,7 +92,7 @@ def _estimate_step_accuracy(traces: Sequence[ComparedTrace]) -> Estimate:
     )
 
 
-def _estimate_share(counted: Sequence[tuple[ComparedTrace, int, int]]) -> Estimate:
+def _estimate_share(counted: Sequence[tuple[PassportTrace, int, int]]) -> Estimate:
     by_problem: dict[int, tuple[int, int]] = {}
     for row, hits, cases in counted:
         before = by_problem.get(row.problem, (0, 0))
@@ -100,7 +100,7 @@ def _estimate_share(counted: Sequence[tuple[ComparedTrace, int, int]]) -> Estima
     return estimation.estimate_share_by_problem(by_problem)
 
 
-def _pair_ends(traces: Sequence[ComparedTrace]) -> MachinePairs:
+def _pair_ends(traces: Sequence[PassportTrace]) -> MachinePairs:
     pairs = [
         (row.end, end, is_censored, row.n_steps, row.problem)
         for row in traces
@@ -112,21 +112,21 @@ def _pair_ends(traces: Sequence[ComparedTrace]) -> MachinePairs:
     return MachinePairs(machine, person, censored.astype(np.bool_), lengths, problems)
 
 
-def _build_steps(pairs: Sequence[tuple[ComparedTrace, int, int]]) -> dict[str, Any]:
+def _build_steps(pairs: Sequence[tuple[PassportTrace, int, int]]) -> dict[str, Any]:
     rows = np.array([(machine, person, row.problem) for row, machine, person in pairs], dtype=np.int64)
     found = machine_agreement.estimate_steps(*rows.reshape(-1, 3).T)
     return {name: tallies.estimate_row(estimate) for name, estimate in found.items()}
 
 
-def _build_step_kinds(traces: Sequence[ComparedTrace]) -> list[dict[str, Any]]:
-    by_kind: dict[str, list[tuple[ComparedTrace, int, int]]] = defaultdict(list)
+def _build_step_kinds(traces: Sequence[PassportTrace]) -> list[dict[str, Any]]:
+    by_kind: dict[str, list[tuple[PassportTrace, int, int]]] = defaultdict(list)
     for row in traces:
         for pair in row.step_pairs:
             by_kind[pair.kind].append((row, pair.machine, pair.person))
     return [{"key": kind, "n": len(pairs), "steps": _build_steps(pairs)} for kind, pairs in sorted(by_kind.items())]
 
 
-def _estimate_errors(traces: Sequence[ComparedTrace]) -> MachineErrors:
+def _estimate_errors(traces: Sequence[PassportTrace]) -> MachineErrors:
     rows = [
         (row.end, row.reference, row.n_steps, row.problem)
         for row in traces
@@ -139,7 +139,7 @@ def _position_row(row: PositionErrors) -> dict[str, Any]:
     return {**tallies.estimate_row(row.estimate), "first": row.first, "last": row.last, "hits": row.n_hits}
 
 
-def _build_reliability(traces: Sequence[ComparedTrace]) -> dict[str, Any] | None:
+def _build_reliability(traces: Sequence[PassportTrace]) -> dict[str, Any] | None:
     rows = [row for row in traces if row.confidence is not None and row.reference is not None]
     if not rows:
         return None
@@ -166,13 +166,13 @@ def _build_reliability(traces: Sequence[ComparedTrace]) -> dict[str, Any] | None
     }
 
 
-def _build_gold(traces: Sequence[ComparedTrace]) -> dict[str, Any]:
+def _build_gold(traces: Sequence[PassportTrace]) -> dict[str, Any]:
     gold = [(row, int(row.end in row.accepted), 1) for row in traces if row.accepted]
     right = sum(hit for _, hit, _ in gold)
     return {**tallies.estimate_row(_estimate_share(gold)), "right": right, "cases": len(gold)}
 
 
-def _build_test(traces: Sequence[ComparedTrace], epsilon: float) -> dict[str, Any]:
+def _build_test(traces: Sequence[PassportTrace], epsilon: float) -> dict[str, Any]:
     answers = [
         (item, rater, end)
         for item, row in enumerate(traces)

@@ -32,7 +32,7 @@ class StepPair(NamedTuple):
 
 
 @dataclass
-class ComparedTrace:
+class PassportTrace:
     """One trace that the machine judged. `end` is its first error, the number of steps for none, and None if no answer
     could be read. `people` are ends of the people who labeled it, by rater; censored ones are in `censored`."""
 
@@ -56,7 +56,7 @@ class ComparedTrace:
     gold_answers: list[int] = field(default_factory=list)  # ends of people on hidden gold
 
 
-def load_compared_traces(rater: Rater) -> list[ComparedTrace]:
+def load_compared_traces(rater: Rater) -> list[PassportTrace]:
     """Return the newest traces that this machine judged, in the order of their ids."""
     traces = _load_judged(rater)
     for ids in paging.split(sorted(traces), _CHUNK):
@@ -68,16 +68,16 @@ def load_compared_traces(rater: Rater) -> list[ComparedTrace]:
     return [traces[pk] for pk in sorted(traces)]
 
 
-def _load_judged(rater: Rater) -> dict[int, ComparedTrace]:
+def _load_judged(rater: Rater) -> dict[int, PassportTrace]:
     judged = select_judged(rater)
     sample = set(judged.order_by("digest").values_list("pk", flat=True)[:MAX_TRACES])
     people = Assignment.objects.counted().filter(trace=OuterRef("pk")).exclude(rater__kind=RaterKind.MACHINE)
     labeled = judged.filter(Exists(people)).order_by("-pk").values_list("pk", flat=True)[:MAX_TRACES]
     columns = ("pk", "problem_id", "problem__domain", "n_steps", "is_right")
-    found: dict[int, ComparedTrace] = {}
+    found: dict[int, PassportTrace] = {}
     for part in paging.split(sorted({*sample, *labeled}), _CHUNK):
         for pk, problem, domain, n_steps, is_right in Trace.objects.filter(pk__in=part).values_list(*columns):
-            found[pk] = ComparedTrace(pk, problem, domain, n_steps, is_right, in_pool=pk in sample)
+            found[pk] = PassportTrace(pk, problem, domain, n_steps, is_right, in_pool=pk in sample)
     return found
 
 
@@ -92,7 +92,7 @@ def select_work(rater: Rater) -> QuerySet[Assignment]:
     return Assignment.objects.counted().filter(rater=rater, purpose=AssignmentPurpose.WORK)
 
 
-def _add_machine(rater: Rater, traces: Mapping[int, ComparedTrace]) -> None:
+def _add_machine(rater: Rater, traces: Mapping[int, PassportTrace]) -> None:
     work = list(select_work(rater).filter(trace__in=traces).values_list("pk", "submitted_revision"))
     for report in submitted_reports.load_revision_reports(work):
         row = traces[report.trace_id]
@@ -107,7 +107,7 @@ def _add_machine(rater: Rater, traces: Mapping[int, ComparedTrace]) -> None:
         row.p_error = 1.0 - shares.get(row.n_steps, 0.0)
 
 
-def _add_people(traces: Mapping[int, ComparedTrace]) -> None:
+def _add_people(traces: Mapping[int, PassportTrace]) -> None:
     people = Assignment.objects.counted().filter(trace__in=traces, is_assisted=False)
     people = people.exclude(rater__kind=RaterKind.MACHINE)
     work = dict(people.filter(purpose=AssignmentPurpose.WORK).values_list("pk", "trace"))
@@ -141,7 +141,7 @@ def _load_ratings(assignments: Sequence[int], *, is_first: bool) -> Iterator[tup
     yield from rows.values_list("turn__assignment__trace_id", f"{step}position", f"{step}kind", "rating")
 
 
-def _add_references(project_id: int, traces: Mapping[int, ComparedTrace]) -> None:
+def _add_references(project_id: int, traces: Mapping[int, PassportTrace]) -> None:
     rows = consensus.current_revisions(project_id=project_id).filter(trace__in=traces)
     for trace, first_error, labels in rows.values_list("trace", "first_error", "labels"):
         row = traces[trace]
@@ -149,16 +149,16 @@ def _add_references(project_id: int, traces: Mapping[int, ComparedTrace]) -> Non
         row.reference_labels = {step: rating for step, option, rating, *_ in labels if not option}
 
 
-def _add_gold(traces: Mapping[int, ComparedTrace]) -> None:
+def _add_gold(traces: Mapping[int, PassportTrace]) -> None:
     rows = Gold.objects.active().filter(trace__in=traces, use=GoldUse.HIDDEN)
     for trace, accepted in rows.values_list("trace", "accepted_first_errors"):
         row = traces[trace]
         row.accepted = {row.n_steps if place is None else place for place in accepted}
 
 
-def group_by_domain(traces: Sequence[ComparedTrace]) -> dict[str, list[ComparedTrace]]:
+def group_by_domain(traces: Sequence[PassportTrace]) -> dict[str, list[PassportTrace]]:
     """Return the traces by domain."""
-    found: dict[str, list[ComparedTrace]] = defaultdict(list)
+    found: dict[str, list[PassportTrace]] = defaultdict(list)
     for row in traces:
         found[row.domain].append(row)
     return dict(sorted(found.items()))

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from machines.passport_data import ComparedTrace
 from stats import prediction_powered
 from stats.prediction_powered import LabeledPool, PoweredEstimate
 

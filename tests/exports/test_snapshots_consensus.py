@@ -67,4 +67,14 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     beyond = [row for row in found["steps"] if row["step"] > ERROR]
     assert all(row["confidence"] is None for row in beyond)
     assert all(row["n_raters"] for row in beyond), "ratings after the error are kept"
-    assert set(found) == {"trl", "math_shepherd", "rlhflow", "pairs", "processbench", "first_errors", "steps", "native"}
+    assert set(found) == {
+        "trl",
+        "math_shepherd",
+        "rlhflow",
+        "pairs",
+        "processbench",
+        "first_errors",
+        "steps",
+        "native",
+        "chat",
+    }
