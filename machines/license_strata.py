@@ -29,9 +29,9 @@ def find_stratum(*, domain: str, n_steps: int, says_error: bool) -> Stratum:
     return Stratum(domain, first, last, says_error)
 
 
-def build_strata(traces: Iterable[ComparedTrace], weights: Mapping[int, float]) -> list[dict[str, Any]]:
+def build_strata(traces: Iterable[PassportTrace], weights: Mapping[int, float]) -> list[dict[str, Any]]:
     """Return the evidence of each stratum, and for each promise whether the machine keeps it there."""
-    by_stratum: dict[Stratum, list[ComparedTrace]] = defaultdict(list)
+    by_stratum: dict[Stratum, list[PassportTrace]] = defaultdict(list)
     for row in traces:
         if row.end is not None:
             key = find_stratum(domain=row.domain, n_steps=row.n_steps, says_error=row.end < row.n_steps)
@@ -63,7 +63,7 @@ def build_strata(traces: Iterable[ComparedTrace], weights: Mapping[int, float]) 
     return described
 
 
-def _collect_evidence(rows: Sequence[ComparedTrace], weights: Mapping[int, float]) -> StratumEvidence:
+def _collect_evidence(rows: Sequence[PassportTrace], weights: Mapping[int, float]) -> StratumEvidence:
     labeled = [row for row in rows if row.reference is not None and not row.accepted and row.trace in weights]
     gold = [row for row in rows if row.accepted]
     return StratumEvidence(
@@ -75,7 +75,7 @@ def _collect_evidence(rows: Sequence[ComparedTrace], weights: Mapping[int, float
     )
 
 
-def _is_shared(row: ComparedTrace) -> bool:
+def _is_shared(row: PassportTrace) -> bool:
     """Whether the machine is wrong on this gold, and people are not known to be right or wrong elsewhere."""
     if row.end in row.accepted:
         return False

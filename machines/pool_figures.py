@@ -23,7 +23,7 @@ _LABELS = {"negative": -1, "neutral": 0, "positive": 1}
 POOL_FIGURES = ("error_rate", "error_rate_right", *_LABELS)
 
 
-def build_pool_figures(traces: Sequence[ComparedTrace], weights: Mapping[int, float]) -> dict[str, Any]:
+def build_pool_figures(traces: Sequence[PassportTrace], weights: Mapping[int, float]) -> dict[str, Any]:
     pool = [row for row in traces if not row.accepted]
     right = [row for row in pool if row.is_right]
     return {
@@ -33,7 +33,7 @@ def build_pool_figures(traces: Sequence[ComparedTrace], weights: Mapping[int, fl
     }
 
 
-def _estimate_error_rate(rows: Sequence[ComparedTrace], weights: Mapping[int, float]) -> PoweredEstimate:
+def _estimate_error_rate(rows: Sequence[PassportTrace], weights: Mapping[int, float]) -> PoweredEstimate:
     values = [sum(end < row.n_steps for end in row.people.values()) / max(len(row.people), 1) for row in rows]
     predicted = [_predict_error(row) for row in rows]
     return _estimate(
@@ -47,13 +47,13 @@ def _estimate_error_rate(rows: Sequence[ComparedTrace], weights: Mapping[int, fl
     )
 
 
-def _predict_error(row: ComparedTrace) -> float | None:
+def _predict_error(row: PassportTrace) -> float | None:
     if row.end is None:
         return None
     return row.p_error if row.p_error is not None else float(row.end < row.n_steps)
 
 
-def _estimate_label_share(rows: Sequence[ComparedTrace], weights: Mapping[int, float], label: int) -> PoweredEstimate:
+def _estimate_label_share(rows: Sequence[PassportTrace], weights: Mapping[int, float], label: int) -> PoweredEstimate:
     n_people = [max(len(row.people) + len(row.censored), 1) for row in rows]
     is_read = [row.end is not None for row in rows]
     return _estimate(
@@ -71,10 +71,10 @@ def _estimate_label_share(rows: Sequence[ComparedTrace], weights: Mapping[int, f
 
 
 def _estimate(
-    rows: Sequence[ComparedTrace],
+    rows: Sequence[PassportTrace],
     weights: Mapping[int, float],
     *,
-    is_labeled: Callable[[ComparedTrace], bool],
+    is_labeled: Callable[[PassportTrace], bool],
     values: Sequence[float],
     sizes: Sequence[float],
     predicted: Sequence[float | None],

@@ -218,8 +218,8 @@ def test_lead_grants_a_license_on_the_page(personas: LoggedInPersonas) -> None:
 
 
 def test_evidence_counts_shared_blind_spots_of_gold() -> None:
-    def make(number: int, **fields: Any) -> ComparedTrace:
-        return ComparedTrace(number, number, "", 3, **fields)
+    def make(number: int, **fields: Any) -> PassportTrace:
+        return PassportTrace(number, number, "", 3, **fields)
 
     people = [make(number, end=3, reference=3) for number in range(200)]
     missed = {"end": 3, "accepted": {1}}

@@ -14,14 +14,14 @@ from tests.machines import machine_labels
 from tests.people.personas import LoggedInPersonas
 
 
-def make_pool(n: int = 400, n_labeled: int = 60) -> list[ComparedTrace]:
+def make_pool(n: int = 400, n_labeled: int = 60) -> list[PassportTrace]:
     """Create traces of which a third has an error at the second of three steps; the machine is right on nine of ten."""
     dice = random.Random(5)
     rows = []
     for number in range(n):
         truth = 1 if number % 3 == 0 else 3
         end = truth if dice.random() < 0.9 else 4 - truth
-        row = ComparedTrace(number, number, "", 3, is_right=number % 2 == 0, end=end)
+        row = PassportTrace(number, number, "", 3, is_right=number % 2 == 0, end=end)
         row.labels = {place: -1 if place == end else 1 for place in range(min(end + 1, 3))}
         if number < n_labeled:
             row.people = {1: truth}
