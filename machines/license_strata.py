@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labeling.quality.error_breakdowns import LENGTH_BUCKETS
+from machines.passport_data import PassportTrace
 from stats import machine_licenses
 from stats.machine_licenses import StratumEvidence
 

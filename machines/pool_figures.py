@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from machines.passport_data import PassportTrace
 from stats import prediction_powered
 from stats.prediction_powered import LabeledPool, PoweredEstimate
 

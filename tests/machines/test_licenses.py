@@ -19,6 +19,7 @@ from machines import licenses, passports
 from machines.license_strata import Stratum, build_strata
 from machines.licenses import LicenseRefused
 from machines.models import MachineLicense, MachinePassport
+from machines.passport_data import PassportTrace
 from machines.passport_models import LicenseEnd
 from tests import factories
 from tests.machines import machine_labels

@@ -9,6 +9,7 @@ from django.urls import reverse
 from labeling.models import Trace
 from machines import label_weights, pool_figures
 from machines.models import MachinePassport
+from machines.passport_data import PassportTrace
 from tests import factories
 from tests.machines import machine_labels
 from tests.people.personas import LoggedInPersonas
