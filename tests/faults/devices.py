@@ -127,6 +127,12 @@ class Device:
                 self.page.locator("#ask textarea").press_sequentially(self._text(), timeout=1_000)
             self.answer(self.chance.choice(["Enter", "Enter", "Escape"]))
 
+    def choose(self, box: int) -> None:
+        """Choose or take back an answer below a negative step: one of five kinds, or one of three severities."""
+        chips = self.page.locator(f".errorbox[data-step='{box}'] .chip input")
+        with contextlib.suppress(Error):  # the page is being loaded
+            chips.nth(self.chance.randrange(8)).evaluate("(node) => node.click()", timeout=1_000)
+
     def explain(self, box: int, *, closes: bool) -> None:
         """Type below a negative step, and close the page in the middle of it."""
         name = self.chance.choice(["reason", "corrected"])

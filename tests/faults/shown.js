@@ -26,6 +26,7 @@
       flagged: !row.querySelector("[data-slot=unsure]").hidden,
       comment: comment.hidden ? "" : row.querySelector("[data-slot=comment-text]").textContent.slice(1, -1),
       category: "",
+      severity: null,
       reason: "",
       written: "",
     };
@@ -38,7 +39,8 @@
     for (const row of trace?.querySelectorAll(".step[data-stop]") ?? []) cells[row.dataset.stop] = cellOf(row);
     for (const box of trace?.querySelectorAll(".errorbox") ?? []) {
       const cell = cells[`${box.dataset.step}.0`];
-      cell.category = box.querySelector("[name^=category]:checked")?.value ?? "";
+      cell.category = [...box.querySelectorAll("[name^=category]:checked")].map((input) => input.value).join(" ");
+      cell.severity = Number(box.querySelector("[name^=severity]:checked")?.value) || null;
       cell.reason = box.querySelector("[name=reason]").value;
       cell.written = box.querySelector("[name=corrected]").value;
     }

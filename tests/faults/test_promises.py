@@ -32,11 +32,17 @@ SUBMITS = int(os.environ.get("FAULT_SUBMITS", "16"))
 RATINGS_PER_SUBMIT = 5
 STEPS = 6
 Cells = dict[str, dict[str, Any]]
-EMPTY = {"rating": None, "flagged": False, "comment": "", "category": "", "reason": "", "written": ""}
+EMPTY = {"rating": None, "flagged": False, "comment": "", "category": "", "severity": None, "reason": "", "written": ""}
 
 
 def make_work(traces: int) -> tuple[Project, User]:
-    asks: dict[str, Any] = {"asks_error_category": True, "asks_reason": True, "asks_corrected_step": True}
+    asks: dict[str, Any] = {
+        "asks_error_category": True,
+        "takes_several_kinds": True,
+        "asks_severity": True,
+        "asks_reason": True,
+        "asks_corrected_step": True,
+    }
     with transaction.atomic():
         project = factories.make_project(overlap=1, skip_limit_per_day=1000, **asks)
         lane = factories.make_lane(project)
@@ -115,6 +121,7 @@ class TwoDevices:
         ]
         if shown["boxes"]:
             closes = self.chance.random() < 0.3
+            steps.append((0.1, lambda: device.choose(self.chance.choice(shown["boxes"]))))
             steps.append((0.2, lambda: device.explain(self.chance.choice(shown["boxes"]), closes=closes)))
         if shown["canSubmit"]:
             steps.append((0.7, lambda: self._submit(device)))
@@ -216,7 +223,11 @@ def stored_cells(assignment: int, revision: int | None = None) -> Cells:
     judgments = Judgment.objects.filter(turn__in=reviews).select_related("turn__step", "option")
     for each in judgments:
         cells.setdefault(f"{each.turn.step.position}.{each.option.position}", {**EMPTY}).update(
-            rating=each.rating, flagged=each.flagged, category=each.category, reason=each.reason
+            rating=each.rating,
+            flagged=each.flagged,
+            category=each.category,
+            severity=each.severity,
+            reason=each.reason,
         )
     return meaningful(cells)
 

@@ -134,9 +134,7 @@ class WorkPage {
     this.dock.setDead(isDead);
   }
 
-  isOpen() {
-    return Boolean(this.work) && !this.#isLeaving && !this.#isSubmittedElsewhere;
-  }
+  isOpen = () => Boolean(this.work) && !this.#isLeaving && !this.#isSubmittedElsewhere;
 
   // Whether a key may still have been meant for the trace that was here before.
   isDeaf = () => performance.now() < this.#deafUntil;
@@ -448,6 +446,7 @@ class WorkPage {
   // Another tab or device overruled a rating: show the current one, and offer to restore the rating made here.
   #showLost(view, { step, option, current, yours }) {
     view.work.applyServerCell(step, option, current);
+    view.fillErrorBoxes(); // else the answers below a negative step would be sent again as they were here
     showLostRating(view.rowFor({ step, option }), current.rating, yours.rating, () => this.rateStop({ step, option }, yours.rating));
     if (view === this.view) this.paint();
   }
