@@ -29,6 +29,7 @@ QUIET_TASKS = (
         "jobs.sweep",
         "labeling.lapse_due",
         "labeling.refresh",
+        "machines.check_passports",
         "machines.resume_due",
         "notices.send_due",
     ),
