@@ -158,9 +158,9 @@ def test_each_of_twelve_simulated_campaigns_is_repaired_within_the_limits(
 ) -> None:
     """The two bad annotators of a campaign are honest in its clean twin. All others give the same results in both."""
     pairs = [(settling.run_campaign(seed), settling.run_campaign(seed, is_clean=True)) for seed in range(12)]
-    record_property("figures", pairs)
-    shares_wrong = [repaired.share_wrong for repaired, _ in pairs]
-    labels = [repaired.n_labels / clean.n_labels for repaired, clean in pairs]
+    shares_wrong = [float(repaired.share_wrong) for repaired, _ in pairs]
+    labels = [float(repaired.n_labels / clean.n_labels) for repaired, clean in pairs]
+    record_property("figures", {"wrong": shares_wrong, "labels": labels})
     assert max(shares_wrong) <= MOST_WRONG
     assert max(labels) <= MOST_LABELS
     assert statistics.mean(shares_wrong) <= MOST_WRONG / 2
