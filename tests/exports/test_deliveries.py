@@ -19,7 +19,7 @@ from jobs.models import Job
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, make_labeled_project, order_snapshot, read_file
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 
 class FakeHub:

@@ -20,7 +20,7 @@ from tests import factories
 from tests.machines import judged_project
 from tests.machines.chat_servers import ChatServer, Script, Scripted, always, find_dead_port, running_chat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 FOUND = r"The second step is wrong. \boxed{1}"
 
@@ -136,7 +136,6 @@ def test_unread_votes_are_paid_and_not_asked_for_again() -> None:
     assert len(chat.requests) == 2
 
 
-@pytest.mark.fault
 def test_busy_endpoint_is_asked_again_after_the_time_it_names() -> None:
     def script(request: dict[str, Any], attempt: int) -> Scripted:
         return Scripted(status=429, headers={"Retry-After": "1"}) if attempt == 1 else Scripted(FOUND)
@@ -151,7 +150,6 @@ def test_failed_attempt_is_repeated(scripted: Scripted) -> None:
     assert (run.state, run.n_labeled, run.n_repeated) == (JudgeRunState.DONE, 1, 1)
 
 
-@pytest.mark.fault
 def test_time_out_is_repeated() -> None:
     def script(request: dict[str, Any], attempt: int) -> Scripted:
         return Scripted(FOUND, delay=3.0 if attempt == 1 else 0.0)
@@ -188,7 +186,6 @@ def test_key_is_sealed_and_sent() -> None:
         assert judged_project.run_to_end(judged_project.start_run(judge)).state == JudgeRunState.DONE
 
 
-@pytest.mark.fault
 def test_dead_endpoint_pauses_and_resumes() -> None:
     project = judged_project.make_project(6)
     port = find_dead_port()
@@ -204,7 +201,6 @@ def test_dead_endpoint_pauses_and_resumes() -> None:
     assert (run.state, run.n_labeled, run.n_pauses) == (JudgeRunState.DONE, 6, 0)
 
 
-@pytest.mark.fault
 def test_trace_that_is_never_answered_fails_alone() -> None:
     project = judged_project.make_project(4)
     poison = project.traces.earliest("pk").problem.text
@@ -224,7 +220,6 @@ def test_trace_that_is_never_answered_fails_alone() -> None:
     assert list_states(second) == {VoteState.PARSED: 4}
 
 
-@pytest.mark.fault
 def test_last_votes_fail_after_three_pauses() -> None:
     """The run cannot distinguish a dead endpoint from votes that always fail, so it ends after some waits."""
     project = judged_project.make_project(1)

@@ -20,7 +20,7 @@ from tests import factories
 from tests.machines import judged_project
 from tests.machines.chat_servers import ChatServer, Script, Scripted, running_chat
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 RIGHT, WRONG = Scripted(r" so the answer is \boxed{10}."), Scripted(r" so the answer is \boxed{11}.")
 
@@ -198,7 +198,6 @@ class CheckerServer:
             thread.join()
 
 
-@pytest.mark.fault
 def test_rollouts_wait_for_a_checker_that_is_down() -> None:
     project = factories.make_project()
     judged_project.add_sums(project, 2, wrong_at=1, n_steps=3, is_right=False, outcome_by="file")

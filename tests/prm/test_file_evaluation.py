@@ -24,7 +24,7 @@ from tests.prm import generation_project
 from tests.prm.backends import scorer_servers
 from tests.prm.test_evaluate_prm import write_records
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 
 def make_prm(project: Project) -> PRM:

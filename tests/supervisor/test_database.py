@@ -53,6 +53,7 @@ def postmaster(folder: Path) -> int:
     return int((database.cluster_of(folder) / "postmaster.pid").read_text().split()[0])
 
 
+@pytest.mark.fault
 def test_running_serves_only_on_a_socket_and_writes_durably(folder: Path) -> None:
     with database.running(folder):
         assert setting(folder, "listen_addresses") == ""
@@ -63,6 +64,7 @@ def test_running_serves_only_on_a_socket_and_writes_durably(folder: Path) -> Non
     assert list(database._processes_in(database.cluster_of(folder))) == []
 
 
+@pytest.mark.fault
 def test_running_uses_a_short_socket_folder_for_a_long_path(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     deep = folder / ("d" * 100)
     deep.mkdir()

@@ -26,6 +26,8 @@ from tests import servers
 from tests.conventions.rule import ROOT
 from tests.prm.backends import scorer_servers
 
+pytestmark = pytest.mark.fault
+
 QUICK = RetryPolicy(timeout=5, tries=3)
 TRACES = [ScorerInput("p", ["short", "long " * 80]), ScorerInput("q", [])]
 
