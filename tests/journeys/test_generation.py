@@ -1,13 +1,9 @@
 """A whole generation on the demo, started with one button and followed in a real browser while a worker runs it."""
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 from playwright.sync_api import expect
 
@@ -21,6 +17,7 @@ from prm import file_evaluation, registry
 from prm.models import Generation
 from prm.registry import PRMIdentity
 from tests import factories
+from tests.journeys.background_worker import running_worker
 from tests.journeys.conftest import FORMS, Visit, accessibility_violations
 from tests.journeys.test_lead_pages import find_faults
 from tests.prm import generation_project
@@ -30,25 +27,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 A_MINUTE = 60_000
 
 
-@contextmanager
-def a_worker() -> Iterator[None]:
-    """Run queued jobs as the platform's own worker does."""
-    is_over = threading.Event()
-
-    def work() -> None:
-        try:
-            while not is_over.wait(0.2):
-                generation_project.run_jobs(timezone.now())
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+def run_generations() -> None:
+    generation_project.run_jobs(timezone.now())
 
 
 def test_lead_runs_a_generation_on_the_demo_by_one_button(visit: Visit) -> None:
@@ -60,7 +40,7 @@ def test_lead_runs_a_generation_on_the_demo_by_one_button(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Generation 1 is running")).to_be_visible()
     expect(page.get_by_role("progressbar", name="Progress of the generation")).to_be_visible()
     began = time.monotonic()
-    with a_worker():
+    with running_worker(run_generations):
         expect(page.get_by_role("button", name="Start generation 2")).to_be_visible(timeout=A_MINUTE)
     assert time.monotonic() - began < 60
     generation = Generation.objects.get(project=project)

@@ -1,17 +1,14 @@
 """A lead adds a judge with an edited prompt, tries it, runs it and reads its answers; then adds rollouts, and reads the
 progress of steps and what both machines agree on."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connections
 from playwright.sync_api import expect
 
 from labeling.models import Trace
 from machines.models import Judge, JudgeRun
+from tests.journeys.background_worker import running_worker
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.machines import judged_project
 from tests.machines.chat_servers import ChatServer, Scripted, always, running_chat
@@ -20,33 +17,19 @@ from tests.people import personas
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@contextmanager
-def a_worker() -> Iterator[None]:
-    """Run queued jobs as the platform's own worker does."""
-    is_over = threading.Event()
-
-    def work() -> None:
-        try:
-            while not is_over.wait(0.2):
-                for run in JudgeRun.objects.filter(state="open"):
-                    judged_project.run_to_end(run)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+def run_judges() -> None:
+    for run in JudgeRun.objects.filter(state="open"):
+        judged_project.run_to_end(run)
 
 
 def test_lead_adds_tries_and_runs_a_judge(visit: Visit) -> None:
     cast = personas.make_personas()
     judged_project.add_traces(cast.project, 5)
     page = visit(cast.lead)
-    with running_chat(ChatServer(always("The second step is wrong. \\boxed{1}"))) as address, a_worker():
+    with (
+        running_chat(ChatServer(always("The second step is wrong. \\boxed{1}"))) as address,
+        running_worker(run_judges),
+    ):
         page.goto(f"/projects/{cast.project.slug}/judges/")
         assert accessibility_violations(page) == []
         form = page.locator("#add").locator("xpath=ancestor-or-self::section")
@@ -79,7 +62,8 @@ def test_lead_measures_progress_and_compares_machines(visit: Visit) -> None:
     cast = personas.make_personas()
     judged_project.add_sums(cast.project, 2, wrong_at=1, n_steps=3)
     page = visit(cast.lead)
-    with running_chat(ChatServer(answer)) as address, a_worker():
+    chat = ChatServer(answer)
+    with running_chat(chat) as address, running_worker(run_judges):
         judge = judged_project.make_judge(cast.project, address)
         judged_project.start_run(judge)
         page.goto(f"/projects/{cast.project.slug}/judges/")

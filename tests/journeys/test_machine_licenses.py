@@ -1,11 +1,6 @@
 """A lead adds a judge, runs it, issues its passport, and licenses it in one stratum."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from django.db import connections
 from playwright.sync_api import expect
 
 from jobs import runner
@@ -14,6 +9,7 @@ from labeling.models import LicensedLabel
 from machines import licenses, passports
 from machines.models import JudgeRun, MachineLicense
 from tests import factories
+from tests.journeys.background_worker import running_worker
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.machines import judged_project, machine_labels
 from tests.machines.chat_servers import ChatServer, always, running_chat
@@ -23,28 +19,11 @@ from tests.people import personas
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@contextmanager
-def run_worker() -> Iterator[None]:
-    """Run queued jobs as the platform's own worker does."""
-    is_over = threading.Event()
-
-    def work() -> None:
-        try:
-            while not is_over.wait(0.2):
-                for run in JudgeRun.objects.filter(state="open"):
-                    judged_project.run_to_end(run)
-                for job in Job.objects.filter(kind=passports.KIND, state=JobState.QUEUED):
-                    runner.run_job(job.pk, passports.run_passport_job)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+def run_judges_and_passports() -> None:
+    for run in JudgeRun.objects.filter(state="open"):
+        judged_project.run_to_end(run)
+    for job in Job.objects.filter(kind=passports.KIND, state=JobState.QUEUED):
+        runner.run_job(job.pk, passports.run_passport_job)
 
 
 def test_lead_licenses_a_judge(visit: Visit) -> None:
@@ -58,7 +37,10 @@ def test_lead_licenses_a_judge(visit: Visit) -> None:
         machine_labels.make_hidden_gold(factories.make_trace(project), None)
     waiting = queue_traces(project, 20)
     page = visit(cast.lead)
-    with running_chat(ChatServer(always("All steps are right. \\boxed{-1}"))) as address, run_worker():
+    with (
+        running_chat(ChatServer(always("All steps are right. \\boxed{-1}"))) as address,
+        running_worker(run_judges_and_passports),
+    ):
         page.goto(f"/projects/{project.slug}/judges/")
         form = page.locator("#add").locator("xpath=ancestor-or-self::section")
         form.locator("[name=name]").fill("critic")
