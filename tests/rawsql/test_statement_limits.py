@@ -59,3 +59,25 @@ def test_only_web_processes_have_limits(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(2):
         statement_limits.limit_web_statements()
     assert options["options"].count(f"statement_timeout={settings.WEB_STATEMENT_SECONDS}s") == 1
+
+
+@pytest.mark.django_db
+def test_connection_of_a_job_may_idle() -> None:
+    def read_limit() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW idle_session_timeout")
+            return str(cursor.fetchone()[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_session_timeout = '7s'")
+    before = read_limit()
+    with statement_limits.connection_may_idle():
+        assert (before, read_limit()) == ("7s", "0")
+    assert read_limit() == "0"  # the default of this session
+
+
+def test_workers_give_back_connections_that_they_do_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"options": "-c jit=off"}
+    monkeypatch.setitem(connections.settings["default"], "OPTIONS", options)
+    statement_limits.limit_idle_connections()
+    assert options["options"] == f"-c jit=off -c idle_session_timeout={statement_limits.UNUSED_SECONDS}s"
