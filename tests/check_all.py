@@ -88,14 +88,15 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     halves = ["-n", "2", "--dist", "worksteal"]
     yield CheckPhase("conventions", [*pytest, *halves, *static, *chosen], counts_tests=True)
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
-    # These mostly wait for processes, so three run at a time. The tests of a file share a platform.
-    shares = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+    # These often wait for other processes, so four run at a time. The tests of a file share a platform.
+    shares = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
     yield CheckPhase("faults", [*pytest, *shares, *fault, *chosen], counts_tests=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
         yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
     if find_chromium():
-        command = [*pytest, *halves, "-p", "playwright", *journey, *(chosen or ["tests/journeys"])]
+        quarters = ["-n", "4", "--dist", "worksteal"]
+        command = [*pytest, *quarters, "-p", "playwright", *journey, *(chosen or ["tests/journeys"])]
         yield CheckPhase("journeys", command, counts_tests=True)
     else:
         left_out.append("journeys (no chromium)")
