@@ -32,7 +32,7 @@ def test_lead_adds_tries_and_runs_a_judge(visit: Visit) -> None:
     ):
         page.goto(f"/projects/{cast.project.slug}/judges/")
         assert accessibility_violations(page) == []
-        form = page.locator("#add").locator("xpath=ancestor-or-self::section")
+        form = page.locator("#add")
         form.locator("[name=name]").fill("critic")
         form.locator("[name=address]").fill(address)
         form.locator("[name=model]").fill("scripted")
@@ -67,7 +67,8 @@ def test_lead_measures_progress_and_compares_machines(visit: Visit) -> None:
         judge = judged_project.make_judge(cast.project, address)
         judged_project.start_run(judge)
         page.goto(f"/projects/{cast.project.slug}/judges/")
-        form = page.locator("#add-rollouts").locator("xpath=ancestor-or-self::section")
+        form = page.locator("#add-rollouts")
+        form.locator("summary").click()
         form.locator("[name=name]").fill("prover")
         form.locator("[name=address]").fill(address)
         form.locator("[name=model]").fill("scripted")

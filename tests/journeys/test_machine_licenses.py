@@ -42,7 +42,7 @@ def test_lead_licenses_a_judge(visit: Visit) -> None:
         running_worker(run_judges_and_passports),
     ):
         page.goto(f"/projects/{project.slug}/judges/")
-        form = page.locator("#add").locator("xpath=ancestor-or-self::section")
+        form = page.locator("#add")
         form.locator("[name=name]").fill("critic")
         form.locator("[name=address]").fill(address)
         form.locator("[name=model]").fill("scripted")
