@@ -23,7 +23,7 @@ from bench import submission_load, submission_server
 
 STEPS = 12
 BETWEEN_BATCHES = 1.0  # seconds, as in static/js/work/network.js
-BOUNDS = {"judge_p95_ms": 50.0, "steps_per_second": 20_000, "memory_mb": 200}
+BOUNDS = {"judge_p95_ms": 50.0, "steps_per_second": 20_000, "memory_mb": 250}
 
 
 def main(raters: int, traces: int, waiting: int) -> None:
