@@ -17,7 +17,7 @@ import rawsql
 from accounts.models import User
 from annotate import keys
 from labeling import assignments, gold_sets
-from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission
+from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
 from labeling.models.trace import StepKind
 from labeling.projects import protocols
@@ -51,6 +51,7 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_panel_strings(),
             **_day_strings(),
             **_reader_strings(),
+            **(_question_strings() if project.trace_questions else {}),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls | {"day": reverse("annotate:day")},
@@ -199,6 +200,19 @@ def _reader_strings() -> dict[str, Any]:
     }
 
 
+def _question_strings() -> dict[str, str]:
+    """Return the texts of the questions on the whole trace."""
+    return {
+        "questions": _("On the whole trace"),
+        "optional": _("Optional"),
+        "undone_answer": _("Undone: answer on the whole trace"),
+        "replaced_answer": _(
+            "Your answer on the whole trace was overwritten in another tab or on another device. The overwritten "
+            "answer: “{text}”"
+        ),
+    }
+
+
 def _memory_only_strings() -> dict[str, Any]:
     """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
@@ -278,7 +292,7 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 def build_trace(assignment_id: int) -> dict[str, Any]:
     """Return an assigned trace. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, has_parts, step_rows, *values = row
+    trace, purpose, protocol, has_parts, step_rows, questions, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
@@ -305,7 +319,18 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
         "submitted_turns": _load_corrected_turns(assignment_id, fields["revision"])
         if fields["is_correction"]
         else None,
+        **(_load_questions(assignment_id, fields, questions) if questions else {}),
     }
+
+
+def _load_questions(assignment_id: int, fields: dict[str, Any], questions: str) -> dict[str, Any]:
+    """Return the questions on the whole trace, with the answers of this revision and of what it corrects."""
+    answers: dict[int, dict[str, str]] = {fields["revision"]: {}, fields["revision"] - 1: {}}
+    rows = TraceAnswer.objects.filter(assignment=assignment_id, revision__in=answers)
+    for revision, question, value in rows.values_list("revision", "question", "value"):
+        answers[revision][question] = value
+    own, corrected = answers.values()
+    return {"questions": orjson.loads(questions), "answers": own, "submitted_answers": corrected}
 
 
 def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:

@@ -1,6 +1,6 @@
 """The submissions of one trace side by side: what each rater said about each step, and the majority in a sentence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Protocol
@@ -14,7 +14,8 @@ from labeling.models import Assignment, Judgment, StepReview, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from labeling.projects import rating_rules
+from labeling.projects import rating_rules, trace_questions
+from labeling.projects.trace_questions import NamedAnswer
 from labeling.quality import submitted_reports
 from people.models import Membership
 from stats import label_votes
@@ -49,6 +50,7 @@ class RaterOpinions:
     report: submitted_reports.RevisionReport | None
     error: int | None  # number of the step with the first error
     by_step: dict[int, StepOpinion] = field(default_factory=dict)  # by the step's position
+    answers: Sequence[NamedAnswer] = ()  # on the whole trace
 
     @property
     def seconds(self) -> int:
@@ -72,6 +74,8 @@ def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = F
         )
         for letter, row in zip(cycle(RATER_LETTERS), assignments, strict=False)
     }
+    for assignment, answers in trace_questions.load_named_answers(actor.project, revisions).items():
+        raters[assignment].answers = answers
     kinds = rating_rules.kind_names(actor.project)
     judgments = Judgment.objects.filter(turn__assignment__in=revisions, option__position=0)
     for judgment in judgments.select_related("turn__step"):

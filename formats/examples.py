@@ -98,6 +98,11 @@ def _describe_identity(facts: RowFacts) -> OutputRow | None:
     return found | {"kind": kind, "name": facts.machine}
 
 
+def write_answers(answers: Mapping[str, str]) -> str | None:
+    """Return the answers of one submission to questions on the whole trace, as JSON text."""
+    return json.dumps(answers, ensure_ascii=False) if answers else None
+
+
 def describe_machine(facts: RowFacts) -> OutputRow:
     """Return the values of `MACHINE_COLUMNS` if a machine made the submission, otherwise nothing."""
     rater = describe_rater(facts)

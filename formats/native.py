@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from formats import records, segmenters, strict_json
+from formats import examples, records, segmenters, strict_json
 from formats.examples import (
     MACHINE_COLUMNS,
     Columns,
@@ -54,6 +54,7 @@ COLUMNS: Columns = {
     "error_categories": ["string"],
     "error_severities": ["int64"],
     "error_reasons": ["string"],
+    "trace_answers": "string",
     "labeler": "string",
     **MACHINE_COLUMNS,
     "metadata": "string",
@@ -65,6 +66,7 @@ _EXPLANATIONS: dict[str, tuple[str, str | None]] = {
     "error_severities": ("severity", None),
     "error_reasons": ("reason", ""),
 }
+_AnswerCode = Annotated[str, Meta(max_length=40)]  # of a question on the whole trace
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
 
@@ -98,6 +100,7 @@ class NativeItem(Struct, gc=False):
     error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
     error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
+    trace_answers: dict[_AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -127,7 +130,15 @@ def parse_traces(
         labeler = None if machine else item.labeler
         turns = _make_turns(steps, item.labels)
         _add_explanations(item, turns)
-        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.labeling_protocol or "")]
+        submissions = [
+            SubmissionRecord(
+                turns,
+                labeler=labeler,
+                machine=machine,
+                protocol=item.labeling_protocol or "",
+                answers=_parse_answers(item.trace_answers),
+            )
+        ]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -161,6 +172,15 @@ def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, 
         reason = f"the metadata is longer than {MAX_METADATA:,} bytes: leave out a field"
         raise strict_json.RecordMisfit((), reason)
     return metadata
+
+
+def _parse_answers(value: dict[str, str | int] | str | None) -> dict[str, str]:
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value or "{}", type=dict[_AnswerCode, str | int])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise strict_json.RecordMisfit(("trace_answers",), f"not answers by question: {error}") from error
+    return {question: str(answer) for question, answer in (value or {}).items()}
 
 
 def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[TurnRecord]:
@@ -240,6 +260,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "labels": labels,
             "labeling_protocol": None if example.is_consensus else record.submissions[0].protocol or None,
             **_list_explanations(record, len(labels)),
+            "trace_answers": examples.write_answers({} if example.is_consensus else record.submissions[0].answers),
             "labeler": rater.pop("rater"),
             **rater,
             "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,

@@ -116,6 +116,7 @@ class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     finish_reason: str | None = None
     finish_note: str = ""
     protocol: str = ""  # that the ratings follow; "" if the file does not say
+    answers: dict[str, str] = {}  # to questions on the whole trace, by the code of the question
 
 
 class TraceRecord(Struct, gc=False, omit_defaults=True):

@@ -55,6 +55,7 @@ _RATING: Columns = {
     "is_chosen": "bool",
     "generation": "int64",
     "set_label": "int64",
+    "trace_answers": "string",
     **_SUBMISSION_COLUMNS,
 }
 COLUMNS: Columns = {
@@ -214,6 +215,7 @@ def _rating_columns(
         "is_chosen": is_chosen,
         "generation": facts.exported_generation,
         "set_label": set_label,
+        "trace_answers": facts.answers,
         **{name: getattr(facts, name) for name in _SUBMISSION_COLUMNS},
     }
 

@@ -78,6 +78,7 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.RaterGroup": ("name",),
     "labeling.SteeringRule": ("domain", "source_name"),
     "labeling.StepReview": ("written_text",),  # part of the label
+    "labeling.TraceAnswer": ("value",),  # part of the label
     "labeling.Gold": ("explanation",),
     "labeling.GoldRating": ("explanation",),
     "people.Invitation": ("note",),
@@ -126,6 +127,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Project": (
         "slug",
         "rating_rules",
+        "trace_questions",
         "worker_parameter",
         "study_parameter",
         "session_parameter",
@@ -144,7 +146,8 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),
     "labeling.StepReview": ("shown",),
     "labeling.Judgment": ("category",),
-    "labeling.RatingEdit": ("client", "category"),
+    "labeling.RatingEdit": ("client", "category", "question"),
+    "labeling.TraceAnswer": ("question",),
     "labeling.Settlement": ("reason",),
     "labeling.RaterModelFit": ("rates", "hazards", "temperature_reason", "threshold_reason"),
     "labeling.Consensus": ("posterior", "assisted_votes", "assisted_posterior", "labels"),

@@ -116,6 +116,11 @@ SECTIONS: dict[str, Section] = {
             revision="turn__revision",
         ),
     ),
+    "answers": Section(
+        "labeling.TraceAnswer",
+        ("assignment__rater__user",),
+        _names("revision", "question", "value", project="assignment__project__slug", trace="assignment__trace"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),
@@ -123,6 +128,7 @@ SECTIONS: dict[str, Section] = {
             "kind",
             "step",
             "option",
+            "question",
             "rating",
             "flagged",
             "category",

@@ -25,7 +25,7 @@ from formats import integers
 from labeling import assignments
 from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview, Submission
 from labeling.models.assignment import AssignmentState, FinishReason
-from labeling.projects import rating_rules
+from labeling.projects import rating_rules, trace_questions
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -60,6 +60,9 @@ def load_submission(assignment: Assignment, actor: Membership, revision: int | N
         "submission": submission,
         "revisions": list(submissions),
         "steps": _load_steps(assignment, submission.revision, others, rating_rules.kind_names(actor.project)),
+        "answers": trace_questions.load_named_answers(actor.project, {assignment.pk: submission.revision})[
+            assignment.pk
+        ],
         "others": others,
         "request": CorrectionRequest.objects.filter(assignment=assignment).order_by("-pk").first(),
         "majority": describe_majority(assignment.trace, everyone),

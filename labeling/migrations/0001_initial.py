@@ -97,6 +97,7 @@ class Migration(migrations.Migration):
                 ('asks_reason', models.BooleanField(default=False)),
                 ('asks_corrected_step', models.BooleanField(default=False)),
                 ('rating_rules', models.JSONField(blank=True, default=dict)),
+                ('trace_questions', models.JSONField(blank=True, default=list)),
                 ('shows_weekly_gold', models.BooleanField(default=False)),
                 ('shows_retired_gold', models.BooleanField(default=False)),
                 ('takes_worker_ids', models.BooleanField(default=False)),
@@ -554,9 +555,10 @@ class Migration(migrations.Migration):
                 ('seen', models.PositiveIntegerField()),
                 ('version', models.PositiveIntegerField()),
                 ('revision', models.PositiveSmallIntegerField()),
-                ('kind', models.CharField(choices=[('rate', 'rated'), ('undo', 'undid'), ('choose', 'chose an option'), ('write_step', 'wrote a step'), ('comment', 'commented')], max_length=12)),
+                ('kind', models.CharField(choices=[('rate', 'rated'), ('undo', 'undid'), ('choose', 'chose an option'), ('write_step', 'wrote a step'), ('comment', 'commented'), ('answer', 'answered a question')], max_length=12)),
                 ('step', models.PositiveIntegerField()),
                 ('option', models.PositiveSmallIntegerField(blank=True, null=True)),
+                ('question', models.CharField(blank=True, db_default='', max_length=40)),
                 ('rating', models.SmallIntegerField(blank=True, null=True)),
                 ('flagged', models.BooleanField(blank=True, null=True)),
                 ('category', models.CharField(blank=True, max_length=500)),
@@ -569,6 +571,17 @@ class Migration(migrations.Migration):
                 ('was_late', models.BooleanField(default=False)),
                 ('was_applied', models.BooleanField()),
                 ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='writes', to='labeling.assignment')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='TraceAnswer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('revision', models.PositiveSmallIntegerField(default=1)),
+                ('question', models.CharField(max_length=40)),
+                ('value', models.TextField()),
+                ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
+                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.assignment')),
             ],
         ),
         migrations.CreateModel(
@@ -1084,6 +1097,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='consensus',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('assisted_fit', None), ('assisted_posterior', None)), models.Q(('assisted_fit__isnull', False), ('assisted_posterior__isnull', False)), _connector='OR'), name='an_assisted_posterior_names_its_fit'),
+        ),
+        migrations.AddConstraint(
+            model_name='traceanswer',
+            constraint=models.UniqueConstraint(fields=('assignment', 'revision', 'question'), name='a_question_is_answered_once_a_revision'),
         ),
         migrations.AddConstraint(
             model_name='ratingedit',

@@ -90,6 +90,9 @@ class Project(models.Model):
     # The short rules and kinds of errors on the work page; empty until a lead or the first import chooses them.
     rating_rules = models.JSONField(default=dict, blank=True)
 
+    # Questions on the whole trace, which raters answer after the steps: `labeling.projects.trace_questions`.
+    trace_questions = models.JSONField(default=list, blank=True)
+
     # Whether raters see their weekly results on hidden gold, without the traces.
     shows_weekly_gold = models.BooleanField(default=False)
     # Whether raters see the answer to hidden gold after it was retired.

@@ -48,6 +48,7 @@ from labeling.models import (
     StepReview,
     Submission,
     Trace,
+    TraceAnswer,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.traces import packed_rows
@@ -86,9 +87,10 @@ JUDGMENT = BulkTable(
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
     *("rollouts", "successes"),
 )
+ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
-CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT)
+CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
@@ -444,6 +446,8 @@ class SubmissionRows:
             assignment_id = self._add(submission, rater_id)
             for turn in submission.record.turns:
                 self._add_turn(assignment_id, turn, submission.trace, traces)
+            for question, value in submission.record.answers.items():
+                self._rows.by_table[ANSWER].append((self._rows.new_id[ANSWER](), assignment_id, 1, question, value))
 
     def _select_new(self, submissions: list[_NewSubmission]) -> list[_NewSubmission]:
         digests = {submission.key[0] for submission in submissions}

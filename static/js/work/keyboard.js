@@ -1,7 +1,7 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
 import { loadLater, withPanel } from "./later.js";
-import { bindNavigation, explain, goToUnrated, markRecovery, move } from "./navigation.js";
+import { bindNavigation, explain, goToQuestion, goToUnrated, markRecovery, move } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -53,7 +53,8 @@ function leaveQuestion(page, chips) {
   const box = chips.closest(".errorbox");
   const questions = [...box.querySelectorAll(".chips")].filter((each) => each.checkVisibility());
   const next = questions[questions.indexOf(chips) + 1]?.querySelector("input");
-  (next ?? page.view.rowFor({ step: Number(box.dataset.step), option: 0 })).focus();
+  if (next) next.focus();
+  else if (page.current || !goToQuestion(page)) page.view.rowFor({ step: Number(box.dataset.step), option: 0 }).focus();
 }
 
 // Keys of a single character can be switched off, or work only while a step has the focus (WCAG 2.1.4).
@@ -105,7 +106,7 @@ export function bindActions(page, remapped, mode) {
   document.addEventListener("click", (event) => {
     if (event.target !== checked) return;
     checked.checked = false;
-    page.texts.saveExplanation(checked.closest(".errorbox"));
+    checked.dispatchEvent(new Event("change", { bubbles: true }));
     checked = null;
   });
   loadLater(page);

@@ -5,7 +5,12 @@ const cellKey = (step, option) => `${step}.${option}`;
 const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, error_link: "" });
 const toCell = ({ rating, flagged, category, reason, severity, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, error_link: link ?? "" });
 const LINKS = ["", "recovers", "independent"]; // one key cycles through them
+// Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
+export const isAnswered = ({ kind, choices }, value) => (kind === "text" ? Boolean(value.trim()) : choices.some(([code]) => code === value));
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// `place`: a step, or the question of an answer.
+const textWrite = (kind, place, text) => (kind === "answer" ? { kind, step: 0, question: place, text } : { kind, step: place, text });
 
 export class TraceState {
   #explanations = new Map(); // of steps that were negative
@@ -16,6 +21,8 @@ export class TraceState {
     this.cells = new Map();
     this.comments = new Map();
     this.written = new Map(); // steps as they should read, in the rater's words
+    this.questions = trace.questions ?? [];
+    this.answers = new Map(Object.entries(trace.answers ?? {}));
     this.undone = [];
     for (const turn of trace.turns ?? []) {
       if (turn.comment) this.comments.set(turn.step, turn.comment);
@@ -44,7 +51,7 @@ export class TraceState {
   // Whether this is a correction that still says what was submitted. It cannot be submitted.
   isUnchanged() {
     if (!this.trace.submitted_turns) return false;
-    this.submitted ??= new TraceState({ ...this.trace, turns: this.trace.submitted_turns }).snapshot();
+    this.submitted ??= new TraceState({ ...this.trace, turns: this.trace.submitted_turns, answers: this.trace.submitted_answers }).snapshot();
     return this.snapshot() === this.submitted;
   }
 
@@ -89,12 +96,19 @@ export class TraceState {
     return this.trace.needs_error_category ? this.stepsToExplain().filter(({ position }) => !this.cell(position).category) : [];
   }
 
+  // The codes of the required questions on the whole trace that have no answer.
+  unanswered() {
+    return this.questions.filter((each) => each.is_required && !isAnswered(each, this.answers.get(each.code) ?? "")).map(({ code }) => code);
+  }
+
   // Whether the trace can be submitted: the code of a text of the server, how many ratings are missing, and the number of
   // the step with the first error. The server decides by the same rules, in protocols.py.
   submitState() {
     const state = this.#ratingState();
     const open = state.missing ? [] : this.unexplained();
-    return open.length ? { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 } : state;
+    if (open.length) return { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 };
+    const { length } = state.missing ? [] : this.unanswered();
+    return length ? { code: "answer_questions", missing: length, number: null } : state;
   }
 
   #ratingState() {
@@ -119,7 +133,7 @@ export class TraceState {
 
   // All that is stored of the trace, to compare.
   snapshot() {
-    const texts = [this.comments, this.written].map((each) => [...each].filter(([, text]) => text).sort());
+    const texts = [this.comments, this.written, this.answers].map((each) => [...each].filter(([, text]) => text).sort());
     return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
@@ -170,10 +184,14 @@ export class TraceState {
     return this.#changeText(this.comments, "comment", step, text);
   }
 
+  answer(question, text) {
+    return this.#changeText(this.answers, "answer", question, text);
+  }
+
   #changeText(texts, kind, step, text) {
     this.undone.push({ kind, stop: { step, option: 0 }, former: texts.get(step) ?? "", now: text });
     texts.set(step, text);
-    return { kind, step, text };
+    return textWrite(kind, step, text);
   }
 
   // Restore the previous value. Undo is a write like every other, so that the history shows what happened.
@@ -183,7 +201,7 @@ export class TraceState {
     const { kind, stop, former, now } = last;
     if (kind !== "rate") {
       this.#textsOf(kind).set(stop.step, former);
-      return { stop, what: kind, write: { kind, step: stop.step, text: former } };
+      return { stop, what: kind, write: textWrite(kind, stop.step, former) };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
     const what = ["rating", "flagged", "category", "reason", "severity", "error_link"].find((part) => former[part] !== now[part]) ?? "rating";
@@ -207,7 +225,7 @@ export class TraceState {
   }
 
   #textsOf(kind) {
-    return kind === "comment" ? this.comments : this.written;
+    return { comment: this.comments, answer: this.answers }[kind] ?? this.written;
   }
 
   // Take over the value that another client has written.
@@ -220,7 +238,7 @@ export class TraceState {
   // were replaced.
   adopt(trace, unsent) {
     const server = new TraceState(trace);
-    const kept = new Set(unsent.map(({ kind, step, option }) => (option == null ? `${kind}.${step}` : cellKey(step, option))));
+    const kept = new Set(unsent.map(({ kind, step, option, question }) => (option == null ? `${kind}.${question ?? step}` : cellKey(step, option))));
     const differences = { ratings: [], texts: [] };
     const noteText = (field, step, yours, current) => yours && yours !== current && differences.texts.push({ field, step, yours });
     for (const key of new Set([...this.cells.keys(), ...server.cells.keys()])) {
@@ -231,7 +249,7 @@ export class TraceState {
       if (yours.rating !== null && yours.rating !== current.rating) differences.ratings.push({ step, option, current, yours });
       noteText("reason", step, yours.reason, current.reason);
     }
-    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written]]) {
+    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written], ["answer", this.answers, server.answers]]) {
       for (const step of new Set([...mine.keys(), ...theirs.keys()])) {
         const [yours, current] = [mine.get(step) ?? "", theirs.get(step) ?? ""];
         if (kept.has(`${kind}.${step}`) || yours === current) continue;
