@@ -125,6 +125,7 @@ class SubmittedOption(NamedTuple):
     judgment: Judgment | None
     review: StepReview | None  # the comment and the corrected step; alternatives have none
     category: str  # label of the error category
+    severity: str = ""  # its name
 
 
 def list_options(assignment: Assignment) -> list[SubmittedOption]:
@@ -137,6 +138,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
     }
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
     submitted, number, labels = [], 0, rating_rules.kind_names(assignment.project)
+    severities = rating_rules.name_severities(assignment.project)
     for option in options.order_by("step__position", "position"):
         judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
@@ -150,6 +152,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
                 judgment,
                 review=judgment.turn if judgment and not option.position else None,
                 category=rating_rules.name_category(judgment.category, labels) if judgment else "",
+                severity=severities.get((judgment.severity if judgment else None) or 0, ""),
             )
         )
     return submitted

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from django.utils.translation import gettext as _
 
 from charts import number_format
 from dashboard import rater_names, trace_steps
 from labeling import step_numbers
-from labeling.models import Assignment, Judgment, StepReview, Trace
+from labeling.models import Assignment, Judgment, Project, StepReview, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
@@ -76,25 +76,36 @@ def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = F
     }
     for assignment, answers in trace_questions.load_named_answers(actor.project, revisions).items():
         raters[assignment].answers = answers
-    kinds = rating_rules.kind_names(actor.project)
+    names = load_explanation_names(actor.project)
     judgments = Judgment.objects.filter(turn__assignment__in=revisions, option__position=0)
     for judgment in judgments.select_related("turn__step"):
         review = judgment.turn
         if review.revision == revisions[review.assignment_id]:
-            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review, kinds)
+            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review, names)
     return list(raters.values())
 
 
-def build_step_opinion(judgment: Judgment | None, review: StepReview | None, kinds: Mapping[str, str]) -> StepOpinion:
-    """Combine the rating of a step's own text with the comment and time of the step. `kinds` names the errors."""
+class ExplanationNames(NamedTuple):
+    """The names of the kinds of errors by code, and of severities."""
+
+    kinds: Mapping[str, str]
+    severities: Mapping[int, str]
+
+
+def load_explanation_names(project: Project) -> ExplanationNames:
+    return ExplanationNames(rating_rules.kind_names(project), rating_rules.name_severities(project))
+
+
+def build_step_opinion(judgment: Judgment | None, review: StepReview | None, names: ExplanationNames) -> StepOpinion:
+    """Combine the rating of a step's own text with the comment and time of the step."""
     comments = [judgment.reason if judgment else "", review.comment if review else ""]
     ms = review.active_ms if review else None
     return StepOpinion(
         rating=judgment.rating if judgment else None,
         comment=" ".join(comment for comment in comments if comment),
-        category=rating_rules.name_category(judgment.category, kinds) if judgment else "",
+        category=rating_rules.name_category(judgment.category, names.kinds) if judgment else "",
         error_link=judgment.get_error_link_display() if judgment else "",
-        severity=str(judgment.get_severity_display()) if judgment and judgment.severity else "",
+        severity=names.severities[judgment.severity] if judgment and judgment.severity else "",
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
     )

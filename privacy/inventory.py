@@ -135,6 +135,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
         "currency",
         "past_pay_rates",
     ),
+    "labeling.Guideline": ("taxonomy",),
     "labeling.Source": ("format", "sha256"),
     "labeling.Provenance": ("digest",),
     "labeling.Problem": ("digest", "normal_digest"),

@@ -16,7 +16,7 @@ from dashboard.access import form_view, post_view, safe_view
 from dashboard.render import project_page
 from labeling import overlap_change
 from labeling.models import Guideline, Project
-from labeling.projects import guidelines, lifecycle
+from labeling.projects import guidelines, lifecycle, taxonomies
 from labeling.projects.guidelines import rendering
 from people import roles
 from people.models import Membership
@@ -326,7 +326,13 @@ def show_guideline_version(request: HttpRequest, actor: Membership, version: int
     guideline = get_object_or_404(Guideline, project=actor.project, version=version)
     html = rendering.to_html(guideline.body)
     return project_page(
-        request, actor, "dashboard/guideline_version.html", here="settings", version=guideline, html=html
+        request,
+        actor,
+        "dashboard/guideline_version.html",
+        here="settings",
+        version=guideline,
+        html=html,
+        taxonomy=taxonomies.parse_taxonomy(guideline.taxonomy),
     )
 
 

@@ -195,6 +195,7 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField()),
                 ('body', models.TextField()),
                 ('changes', models.TextField(blank=True)),
+                ('taxonomy', models.JSONField(blank=True, default=dict)),
                 ('published_at', models.DateTimeField()),
                 ('published_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],

@@ -189,6 +189,7 @@ class Guideline(models.Model):
     version = models.PositiveIntegerField()
     body = models.TextField()
     changes = models.TextField(blank=True)  # since the previous version
+    taxonomy = models.JSONField(default=dict, blank=True)  # of this version: `labeling.projects.taxonomies`
     published_at = models.DateTimeField()
     published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
 

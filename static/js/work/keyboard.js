@@ -31,7 +31,9 @@ function scrolls(target, key) {
   return /Left|Right/.test(key) ? box.scrollWidth > box.clientWidth : box.scrollHeight > box.clientHeight;
 }
 
-// In the questions about an error, digits choose an answer and arrows move between answers. After the only answer of a
+const ANSWER_KEYS = "1234567890ab"; // as templates/annotate/_work_templates.html shows them
+
+// In the questions about an error, these keys choose an answer and arrows move between answers. After the only answer of a
 // question, the next question or the step has the focus.
 function answersQuestion(page, event) {
   const chips = event.target.closest(".chips");
@@ -41,8 +43,8 @@ function answersQuestion(page, event) {
   if (event.key.startsWith("Arrow")) {
     if (isOne) return true; // the browser does it
     inputs.at((inputs.indexOf(event.target) + (/Down|Right/.test(event.key) ? 1 : -1)) % inputs.length).focus();
-  } else if (/^\d$/.test(event.key) && inputs[(Number(event.key) + 9) % 10]) {
-    inputs[(Number(event.key) + 9) % 10].click();
+  } else if (inputs[ANSWER_KEYS.indexOf(event.key)]) {
+    inputs[ANSWER_KEYS.indexOf(event.key)].click();
     if (isOne) leaveQuestion(page, chips);
   } else return false;
   event.preventDefault();

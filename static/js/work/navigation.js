@@ -72,11 +72,14 @@ export function bindNavigation(page) {
 
 // --- questions on the whole trace, in projects that ask them -------------------------------------------------------
 
+// The next key may come at once, so this waits only for the module.
 export const withQuestions = (page, act) =>
-  import("./questions.js").then(
-    ({ TraceQuestions }) => act((page.questions ??= new TraceQuestions(page))),
-    () => page.dock.showToast(getString("not_loaded")),
-  );
+  page.questions
+    ? act(page.questions)
+    : import("./questions.js").then(
+        ({ TraceQuestions }) => act((page.questions ??= new TraceQuestions(page))),
+        () => page.dock.showToast(getString("not_loaded")),
+      );
 
 // Go to the first one without an answer. Return whether there is one.
 export function goToQuestion(page) {

@@ -56,14 +56,16 @@ export class TraceQuestions {
     return node;
   }
 
-  // Show what is stored, except where the annotator is typing.
+  // Show what is stored, or is being typed.
   paint() {
     if (!this.node || this.work !== this.page.work) return;
     for (const field of this.node.querySelectorAll(".question")) {
-      const value = this.work.answers.get(field.dataset.question) ?? "";
+      const { question } = field.dataset;
+      const stored = this.work.answers.get(question) ?? "";
+      const value = this.page.drafts.read(this.work.trace, "answer", question) ?? stored;
       for (const input of field.querySelectorAll("input")) input.checked = input.value === value;
       const text = field.querySelector("textarea");
-      if (text && text !== document.activeElement && text.value !== value) text.value = value;
+      if (text && text.value !== value) text.value = value;
     }
   }
 
