@@ -126,6 +126,7 @@ class SubmittedOption(NamedTuple):
     review: StepReview | None  # the comment and the corrected step; alternatives have none
     category: str  # label of the error category
     severity: str = ""  # its name
+    evidence: Sequence[str] = ()  # quotes of the step
 
 
 def list_options(assignment: Assignment) -> list[SubmittedOption]:
@@ -152,6 +153,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
                 judgment,
                 review=judgment.turn if judgment and not option.position else None,
                 category=rating_rules.name_category(judgment.category, labels) if judgment else "",
+                evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
                 severity=severities.get((judgment.severity if judgment else None) or 0, ""),
             )
         )

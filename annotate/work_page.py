@@ -52,6 +52,8 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_day_strings(),
             **_reader_strings(),
             **(_question_strings() if project.trace_questions else {}),
+            **(_evidence_strings() if project.asks_evidence else {}),
+            **(_omission_strings() if project.asks_omissions else {}),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls | {"day": reverse("annotate:day")},
@@ -200,6 +202,34 @@ def _reader_strings() -> dict[str, Any]:
     }
 
 
+def _evidence_strings() -> dict[str, str]:
+    """Return the texts of quotes of a negative step."""
+    return {
+        "evidence": _("Quotes that show the error (optional)"),
+        "evidence_hint": _("Select text in the step and press {key}, or type it here and press Enter."),
+        "evidence_added": _("Quoted: step {number}"),
+        "evidence_none": _("Select text in a step first."),
+        "evidence_not_negative": _("Rate step {number} negative first: quotes show its error."),
+        "evidence_too_much": _("That is too long, or there are too many quotes."),
+        "evidence_remove": _("Remove the quote"),
+        "undone_evidence": _("Undone: quote, step {number}"),
+    }
+
+
+def _omission_strings() -> dict[str, str]:
+    """Return the texts of what is missing after a step."""
+    return {
+        "ask_missing": _("What is missing after step {number}? (Enter saves, Shift+Enter starts a new line)"),
+        "confirm_missing": _("Save omission"),
+        "missing": _("Missing after this step: {text}"),
+        "undone_missing": _("Undone: omission after step {number}"),
+        "replaced_missing": _(
+            "What you noted after step {number} was overwritten in another tab or on another device. The "
+            "overwritten text: “{text}”"
+        ),
+    }
+
+
 def _question_strings() -> dict[str, str]:
     """Return the texts of the questions on the whole trace."""
     return {
@@ -283,10 +313,12 @@ _ASSIGNMENT_FIELDS = (
         "asks_severity",
         "asks_reason",
         "asks_corrected_step",
+        "asks_evidence",
+        "asks_omissions",
     ),
 )
 _PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
-_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity", "evidence")
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
@@ -366,10 +398,12 @@ def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
 def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
     """Return the rater's reviews of the steps in this revision, with their ratings."""
     reviews = StepReview.objects.filter(assignment=assignment_id, revision=revision)
-    columns = reviews.order_by("step__position").values_list("pk", "step__position", "comment", "written_text")
+    columns = reviews.order_by("step__position").values_list(
+        "pk", "step__position", "comment", "written_text", "missing"
+    )
     turns: dict[int, dict[str, Any]] = {
-        pk: {"step": step, "comment": comment, "written": written, "judgments": []}
-        for pk, step, comment, written in columns
+        pk: {"step": step, "comment": comment, "written": written, "missing": missing, "judgments": []}
+        for pk, step, comment, written, missing in columns
     }
     # A rating may arrive between the two queries: its review is not among those read, so it is left out as well.
     judgments = Judgment.objects.filter(turn__in=list(turns)).order_by("turn__step__position", "option__position")

@@ -34,10 +34,13 @@ class StepOpinion:
     severity: str = ""
     seconds: int | None = None
     is_flagged: bool = False
+    evidence: Sequence[str] = ()  # quotes of the step
+    missing: str = ""  # what the trace leaves out after the step
 
     @property
     def has_words(self) -> bool:
-        return bool(self.comment or self.category or self.error_link or self.severity or self.is_flagged)
+        explained = self.comment or self.category or self.error_link or self.severity or self.evidence or self.missing
+        return bool(explained or self.is_flagged)
 
 
 @dataclass
@@ -108,6 +111,8 @@ def build_step_opinion(judgment: Judgment | None, review: StepReview | None, nam
         severity=names.severities[judgment.severity] if judgment and judgment.severity else "",
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
+        evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
+        missing=review.missing if review else "",
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from formats import examples, records, segmenters, strict_json
 from formats.examples import (
+    EVIDENCE_COLUMNS,
     MACHINE_COLUMNS,
     Columns,
     LabelRule,
@@ -17,10 +18,12 @@ from formats.examples import (
     RowTally,
     TraceExample,
     get_taken_rating,
+    write_evidence,
 )
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
+    EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
     ProblemRecord,
@@ -54,6 +57,8 @@ COLUMNS: Columns = {
     "error_categories": ["string"],
     "error_severities": ["int64"],
     "error_reasons": ["string"],
+    "error_evidence": [[EVIDENCE_COLUMNS]],
+    "omissions": ["string"],
     "trace_answers": "string",
     "labeler": "string",
     **MACHINE_COLUMNS,
@@ -100,6 +105,8 @@ class NativeItem(Struct, gc=False):
     error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
     error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
+    error_evidence: list[Annotated[list[EvidenceRecord], Meta(max_length=1000)] | None] | None = None
+    omissions: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None  # after each labeled step
     trace_answers: dict[_AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
@@ -206,6 +213,20 @@ def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
         for turn, value in zip(turns, values, strict=False):
             for judgment in turn.shown or ():
                 setattr(judgment, attribute, empty if value is None else value)
+    _add_evidence(item, turns)
+
+
+def _add_evidence(item: NativeItem, turns: list[TurnRecord]) -> None:
+    """Add quotes of steps, and what is missing after them."""
+    evidence, omissions = item.error_evidence or [], item.omissions or []
+    for name, values in (("error_evidence", evidence), ("omissions", omissions)):
+        if len(values) > len(turns):
+            raise strict_json.RecordMisfit((name,), f"{len(values)} values for {len(turns)} labels")
+    for turn, quotes in zip(turns, evidence, strict=False):
+        for judgment in turn.shown or ():
+            judgment.evidence = quotes or []
+    for turn, missing in zip(turns, omissions, strict=False):
+        turn.missing = missing or ""
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -284,11 +305,18 @@ def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
     """Return the lists of what the rater said about the labeled steps. A list without a value is null."""
     turns = record.submissions[0].turns
     taken = {turn.position: turn.shown[turn.chosen or 0] for turn in turns if turn.shown}
-    lists = {}
+    lists: OutputRow = {}
     for name, (attribute, empty) in _EXPLANATIONS.items():
         values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
         lists[name] = values if any(values) else None
-    return lists
+    evidence = [write_evidence(taken[at].evidence if at in taken else ()) for at in range(n_labels)]
+    missing = {turn.position: turn.missing for turn in turns}
+    omissions = [missing.get(at, "") for at in range(n_labels)]
+    return {
+        **lists,
+        "error_evidence": evidence if any(evidence) else None,
+        "omissions": omissions if any(omissions) else None,
+    }
 
 
 def _find_label(turn: TurnRecord) -> float | None:

@@ -107,11 +107,15 @@ def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
         yield submission, "finish_note"
         for turn in submission.turns:
             yield turn, "comment"
+            yield turn, "missing"
             if turn.written is not None:
                 yield turn.written, "text"
             for judgment in turn.shown or ():
                 yield judgment, "text"
                 yield judgment, "reason"
+                for quote in judgment.evidence:
+                    yield quote, "text"
+                    yield quote, "reason"
 
 
 def _find_texts(value: object) -> Iterator[str]:

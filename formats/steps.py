@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from formats import label_sets
 from formats.examples import (
+    EVIDENCE_COLUMNS,
     RATER_COLUMNS,
     AgreedLabels,
     Columns,
@@ -16,6 +17,7 @@ from formats.examples import (
     RowTally,
     TraceExample,
     describe_rater,
+    write_evidence,
 )
 from formats.records import JudgmentRecord, StepRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
@@ -50,6 +52,8 @@ _NAME_COLUMNS = ("prm", "base_model", "policy", "scaffold", "segmenter", "source
 _RATING: Columns = {
     **RATER_COLUMNS,
     **_JUDGMENT_COLUMNS,
+    "evidence": [EVIDENCE_COLUMNS],
+    "missing_after": "string",
     "progress": "float64",
     "active_ms": "int64",
     "is_chosen": "bool",
@@ -210,6 +214,8 @@ def _rating_columns(
     return {
         **describe_rater(facts),
         **{name: getattr(judgment, name) for name in _JUDGMENT_COLUMNS},
+        "evidence": write_evidence(judgment.evidence),
+        "missing_after": turn.missing,
         "progress": progress.get(turn.position),
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,

@@ -23,6 +23,8 @@ BATCH_LIMIT = 1000
 TEXT_LIMIT = 20_000
 CATEGORY_LIMIT = 500  # all kinds of a step together
 CLIENT_LENGTH = 32
+EVIDENCE_LIMIT = 20  # quotes of a step
+QUOTE_LIMIT = 2000  # characters
 _MAX_INTEGER = 2**31 - 1
 _MAX_OPTION = 2**15 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -35,6 +37,7 @@ PARTS: dict[str, str] = {  # the part of an answer sheet that each kind of edit 
     RatingEditKind.CHOOSE.value: "chosen",
     RatingEditKind.WRITE_STEP.value: "written",
     RatingEditKind.COMMENT.value: "comment",
+    RatingEditKind.MISSING.value: "missing",
     RatingEditKind.ANSWER.value: "answer",
 }
 
@@ -55,6 +58,14 @@ def edit_target(kind: str, step: int, option: int | None, question: str) -> Edit
     return EditTarget(part, step, option if part == "rating" else None)
 
 
+class Quote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of an option's text, by the characters where it begins and ends; None if the text does not contain it."""
+
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+
 class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with, and
     `answer` the question on the whole trace."""
@@ -70,9 +81,14 @@ class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""
     error_link: str = ""  # how the step relates to an earlier error
     severity: int | None = None
-    text: str = ""  # the reason of a rating, the rater's own step, the comment, or the answer
+    evidence: list[Quote] | None = None  # of a negative rating
+    text: str = ""  # the reason of a rating, the rater's own step, the comment, what is missing, or the answer
     active_ms: int = 0
     made_at: dt.datetime | None = None
+
+    def stored_evidence(self) -> list[dict[str, Any]] | None:
+        """Return the quotes as a row stores them."""
+        return msgspec.to_builtins(self.evidence) if self.evidence else None
 
     @property
     def target(self) -> EditTarget:
@@ -151,6 +167,8 @@ def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
         return "error_link", _("unknown mark %(mark)s") % {"mark": edit.error_link[:40]}
     if len(edit.category) > CATEGORY_LIMIT:
         return "category", _("the error category is longer than %(limit)d characters") % {"limit": CATEGORY_LIMIT}
+    if edit.evidence and not _is_storable_evidence(edit.evidence):
+        return "evidence", _("a quote is empty, too long, or not within the text, or there are too many")
     if len(edit.question) > trace_questions.MAX_CODE_LENGTH or not _is_storable_text(edit.question):
         return "question", _("the question has an invalid code")
     if len(edit.text) > TEXT_LIMIT:
@@ -158,6 +176,18 @@ def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
     if not _is_storable_text(edit.text) or not _is_storable_text(edit.category):
         return "text", _("the text contains an invalid character (NUL or an unpaired surrogate)")
     return None
+
+
+def _is_storable_evidence(quotes: Sequence[Quote]) -> bool:
+    def is_within(start: int | None, end: int | None) -> bool:
+        if start is None or end is None:
+            return start is None and end is None
+        return 0 <= start < end <= _MAX_INTEGER
+
+    return len(quotes) <= EVIDENCE_LIMIT and all(
+        0 < len(quote.text) <= QUOTE_LIMIT and _is_storable_text(quote.text) and is_within(quote.start, quote.end)
+        for quote in quotes
+    )
 
 
 def _is_storable_text(text: str) -> bool:
@@ -180,6 +210,7 @@ class StepReviewRow(NamedTuple):
     written_text: str | None = None
     comment: str = ""
     active_ms: int | None = None
+    missing: str = ""
 
 
 class JudgmentRow(NamedTuple):
@@ -189,6 +220,7 @@ class JudgmentRow(NamedTuple):
     reason: str = ""
     error_link: str = ""
     severity: int | None = None
+    evidence: list[dict[str, Any]] | None = None
 
 
 class AnswerRow(NamedTuple):

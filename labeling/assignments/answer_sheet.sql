@@ -17,9 +17,9 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
    FROM labeling_step s
    WHERE s.trace_id = a.trace_id
      AND s.position BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint) AS steps,
-  (SELECT json_agg(json_build_array(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms,
+  (SELECT json_agg(json_build_array(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms, u.missing,
      (SELECT json_agg(json_build_array(o.position, j.rating, j.flagged, j.category, j.reason, j.error_link,
-        j.severity))
+        j.severity, j.evidence))
       FROM labeling_judgment j JOIN labeling_option o ON o.id = j.option_id WHERE j.turn_id = u.id)))::text
    FROM labeling_stepreview u JOIN labeling_step s ON s.id = u.step_id
    WHERE u.assignment_id = a.id AND u.revision = a.revision

@@ -173,15 +173,15 @@ def _log(assignment: Assignment, what: str, by: User | None, now: dt.datetime, *
 
 _COPY_STEP_REVIEWS = """
 INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, written_rating,
-  written_flagged, written_corrected_rating, comment, active_ms)
+  written_flagged, written_corrected_rating, comment, missing, active_ms)
 SELECT assignment_id, %(new)s, step_id, shown, chosen, written_text, written_rating, written_flagged,
-  written_corrected_rating, comment, active_ms
+  written_corrected_rating, comment, missing, active_ms
 FROM labeling_stepreview WHERE assignment_id = %(assignment)s AND revision = %(submitted)s"""
 
 _COPY_JUDGMENTS = """
-INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, value,
-  rollouts, successes)
-SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.value,
+INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence,
+  value, rollouts, successes)
+SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.value,
   j.rollouts, j.successes
 FROM labeling_stepreview first
 JOIN labeling_judgment j ON j.turn_id = first.id

@@ -107,6 +107,7 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
         edits=[
             {
                 **msgspec.structs.asdict(new_edit.edit),
+                "evidence": new_edit.edit.stored_evidence(),
                 "seen": new_edit.seen,
                 "was_late": sheet.is_closed,
                 "was_applied": new_edit.was_applied,

@@ -165,9 +165,9 @@ def _merge_step_reviews(
         if edit.kind == RatingEditKind.ANSWER:
             continue
         review = reviews.get(edit.step) or sheet.reviews.get(edit.step) or _initial_step_review(sheet, edit.step)
-        shown, chosen, written_text, comment, active_ms = review
+        shown, chosen, written_text, comment, active_ms, missing = review
         active_ms = min(max_ms, (active_ms or 0) + edit.active_ms)
-        reviews[edit.step] = StepReviewRow(shown, chosen, written_text, comment, active_ms)
+        reviews[edit.step] = StepReviewRow(shown, chosen, written_text, comment, active_ms, missing)
     for edit in applied:
         if PARTS[edit.kind] not in ("rating", "answer"):
             reviews[edit.step] = _apply_edit(reviews[edit.step], edit, len(sheet.steps[edit.step].options))
@@ -185,6 +185,8 @@ def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> St
     part = PARTS[edit.kind]
     if part == "comment":
         return review._replace(comment=edit.text)
+    if part == "missing":
+        return review._replace(missing=edit.text)
     if part == "written":
         return review._replace(written_text=edit.text or None)
     # `chosen` is a place among the options shown. The edit gives their order; the default is the order of the step.
@@ -198,7 +200,8 @@ def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> St
 def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], JudgmentRow]:
     return {
         (edit.step, edit.option): JudgmentRow(
-            edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity
+            *(edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity),
+            edit.stored_evidence(),
         )
         for edit in applied
         if PARTS[edit.kind] == "rating" and edit.option is not None

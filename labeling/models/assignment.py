@@ -244,6 +244,7 @@ class StepReview(models.Model):
     written_flagged = models.BooleanField(null=True, blank=True)
     written_corrected_rating = models.SmallIntegerField(null=True, blank=True)
     comment = models.TextField(blank=True)
+    missing = models.TextField(blank=True, db_default="")  # what the trace leaves out after this step
     active_ms = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
@@ -281,6 +282,8 @@ class Judgment(models.Model):
     reason = models.TextField(blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
+    # Quotes of the option that show the error, as `formats.records.EvidenceRecord` has them; null for none.
+    evidence = models.JSONField(null=True, blank=True)
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -334,6 +337,7 @@ class RatingEditKind(models.TextChoices):
     CHOOSE = "choose", _("chose an option")
     WRITE_STEP = "write_step", _("wrote a step")
     COMMENT = "comment", _("commented")
+    MISSING = "missing", _("noted what is missing")
     ANSWER = "answer", _("answered a question")
 
 
@@ -358,6 +362,7 @@ class RatingEdit(models.Model):
     category = models.CharField(max_length=500, blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
+    evidence = models.JSONField(null=True, blank=True)
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

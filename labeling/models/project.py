@@ -86,6 +86,8 @@ class Project(models.Model):
     asks_severity = models.BooleanField(default=False)
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
+    asks_evidence = models.BooleanField(default=False)  # quotes of a negative step
+    asks_omissions = models.BooleanField(default=False)  # what is missing after a step
 
     # The short rules and kinds of errors on the work page; empty until a lead or the first import chooses them.
     rating_rules = models.JSONField(default=dict, blank=True)

@@ -80,12 +80,12 @@ SUBMISSION = BulkTable(
 TURN = BulkTable(
     StepReview,
     *("id", "assignment_id", "revision", "step_id", "shown", "chosen", "written_text", "written_rating"),
-    *("written_flagged", "written_corrected_rating", "comment", "active_ms"),
+    *("written_flagged", "written_corrected_rating", "comment", "active_ms", "missing"),
 )
 JUDGMENT = BulkTable(
     Judgment,
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
-    *("rollouts", "successes"),
+    *("rollouts", "successes", "evidence"),
 )
 ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
@@ -518,7 +518,7 @@ class SubmissionRows:
                 None if turn.shown is None else " ".join(map(str, places)),
                 turn.chosen,
                 *_written_columns(turn.written),
-                *(turn.comment, turn.active_ms),
+                *(turn.comment, turn.active_ms, turn.missing),
             )
         )
         for place, judgment in zip(places, turn.shown or (), strict=True):
@@ -530,6 +530,7 @@ class SubmissionRows:
                     *(judgment_id, turn_id, step.option_ids[place], judgment.rating, judgment.flagged),
                     *(judgment.category, judgment.reason, judgment.error_link, judgment.severity),
                     *(judgment.value, judgment.rollouts, judgment.successes),
+                    msgspec.json.encode(judgment.evidence).decode() if judgment.evidence else None,
                 )
             )
 

@@ -81,6 +81,21 @@ export const withQuestions = (page, act) =>
         () => page.dock.showToast(getString("not_loaded")),
       );
 
+// Quotes of negative steps, in projects that ask for them.
+export const withEvidence = (page, act) =>
+  page.evidence
+    ? act(page.evidence)
+    : import("./evidence.js").then(
+        ({ Evidence }) => act((page.evidence ??= new Evidence(page))),
+        () => page.dock.showToast(getString("not_loaded")),
+      );
+
+// Load what the project asks besides ratings.
+export function loadQuestions(page, view) {
+  if (view.work.questions.length) withQuestions(page, (questions) => questions.show(view));
+  if (view.work.trace.asks_evidence) withEvidence(page, (evidence) => page.view && evidence.paint());
+}
+
 // Go to the first one without an answer. Return whether there is one.
 export function goToQuestion(page) {
   const isOpen = page.work.unanswered().length > 0;

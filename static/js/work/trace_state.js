@@ -2,8 +2,8 @@
 // Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
-const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, error_link: "" });
-const toCell = ({ rating, flagged, category, reason, severity, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, error_link: link ?? "" });
+const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, evidence: null, error_link: "" });
+const toCell = ({ rating, flagged, category, reason, severity, evidence, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, evidence: evidence?.map(({ text, start, end }) => ({ text, start, end })) ?? null, error_link: link ?? "" });
 const LINKS = ["", "recovers", "independent"]; // one key cycles through them
 // Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
 export const isAnswered = ({ kind, choices }, value) => (kind === "text" ? Boolean(value.trim()) : choices.some(([code]) => code === value));
@@ -21,12 +21,14 @@ export class TraceState {
     this.cells = new Map();
     this.comments = new Map();
     this.written = new Map(); // steps as they should read, in the rater's words
+    this.missing = new Map(); // what the trace leaves out after a step
     this.questions = trace.questions ?? [];
     this.answers = new Map(Object.entries(trace.answers ?? {}));
     this.undone = [];
     for (const turn of trace.turns ?? []) {
       if (turn.comment) this.comments.set(turn.step, turn.comment);
       if (turn.written) this.written.set(turn.step, turn.written);
+      if (turn.missing) this.missing.set(turn.step, turn.missing);
       for (const judgment of turn.judgments) {
         this.cells.set(cellKey(turn.step, judgment.option), toCell(judgment));
       }
@@ -67,7 +69,7 @@ export class TraceState {
 
   // The negative steps for which the project asks for more, or whose alternatives must be rated.
   stepsToExplain() {
-    const asks = this.trace.asks_error_category || this.trace.asks_severity || this.trace.asks_reason || this.trace.asks_corrected_step;
+    const asks = ["error_category", "severity", "reason", "corrected_step", "evidence"].some((each) => this.trace[`asks_${each}`]);
     if (!this.rule.ends_at_first_negative) return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
     const end = this.end();
     return end && (asks || this.alternatives(end).length) ? [end] : [];
@@ -133,16 +135,16 @@ export class TraceState {
 
   // All that is stored of the trace, to compare.
   snapshot() {
-    const texts = [this.comments, this.written, this.answers].map((each) => [...each].filter(([, text]) => text).sort());
+    const texts = [this.comments, this.written, this.missing, this.answers].map((each) => [...each].filter(([, text]) => text).sort());
     return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
-  // Kind of error, severity and reason belong to a negative rating, and come back with it.
+  // Kind of error, severity, reason and evidence belong to a negative rating, and come back with it.
   rate(stop, rating) {
     const key = cellKey(stop.step, stop.option);
-    const { category, reason, severity } = this.cell(stop.step, stop.option);
-    if (category || reason || severity) this.#explanations.set(key, { category, reason, severity });
-    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "", severity: null };
+    const { category, reason, severity, evidence } = this.cell(stop.step, stop.option);
+    if (category || reason || severity || evidence) this.#explanations.set(key, { category, reason, severity, evidence });
+    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "", severity: null, evidence: null };
     return this.#change(stop, { ...explanation, rating }, "rate");
   }
 
@@ -171,7 +173,7 @@ export class TraceState {
     return this.#change(stop, { flagged: !this.cell(stop.step, stop.option).flagged }, "rate");
   }
 
-  // `change` has a kind of error, a severity, or a reason.
+  // `change` has a kind of error, a severity, a reason, or evidence.
   explain(stop, change) {
     return this.#change(stop, change, "rate");
   }
@@ -182,6 +184,10 @@ export class TraceState {
 
   comment(step, text) {
     return this.#changeText(this.comments, "comment", step, text);
+  }
+
+  omit(step, text) {
+    return this.#changeText(this.missing, "missing", step, text);
   }
 
   answer(question, text) {
@@ -204,7 +210,7 @@ export class TraceState {
       return { stop, what: kind, write: textWrite(kind, stop.step, former) };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
-    const what = ["rating", "flagged", "category", "reason", "severity", "error_link"].find((part) => former[part] !== now[part]) ?? "rating";
+    const what = ["rating", "flagged", "category", "reason", "severity", "evidence", "error_link"].find((part) => !isSame(former[part], now[part])) ?? "rating";
     return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
@@ -225,7 +231,7 @@ export class TraceState {
   }
 
   #textsOf(kind) {
-    return { comment: this.comments, answer: this.answers }[kind] ?? this.written;
+    return { comment: this.comments, answer: this.answers, missing: this.missing }[kind] ?? this.written;
   }
 
   // Take over the value that another client has written.
@@ -249,7 +255,7 @@ export class TraceState {
       if (yours.rating !== null && yours.rating !== current.rating) differences.ratings.push({ step, option, current, yours });
       noteText("reason", step, yours.reason, current.reason);
     }
-    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written], ["answer", this.answers, server.answers]]) {
+    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written], ["missing", this.missing, server.missing], ["answer", this.answers, server.answers]]) {
       for (const step of new Set([...mine.keys(), ...theirs.keys()])) {
         const [yours, current] = [mine.get(step) ?? "", theirs.get(step) ?? ""];
         if (kept.has(`${kind}.${step}`) || yours === current) continue;
@@ -269,6 +275,6 @@ export class TraceState {
   }
 
   #write(stop, cell, kind) {
-    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, error_link: cell.error_link, text: cell.reason };
+    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, evidence: cell.evidence, error_link: cell.error_link, text: cell.reason };
   }
 }

@@ -10,7 +10,7 @@ import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, s
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
-import { ReaderLoader, goToMissing, withQuestions } from "./navigation.js";
+import { ReaderLoader, goToMissing, loadQuestions, withQuestions } from "./navigation.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -100,7 +100,7 @@ class WorkPage {
     this.paint();
     this.scroller.watch(view.node); // it reads the style, so after what changes it
     this.reader.show(view);
-    if (view.work.questions.length) withQuestions(this, (questions) => questions.show(view));
+    loadQuestions(this, view);
     this.#scroll(false);
     this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
@@ -195,7 +195,7 @@ class WorkPage {
   paint() {
     this.view.paint(this.current);
     this.reader.paint();
-    this.questions?.paint();
+    for (const part of [this.questions, this.evidence]) part?.paint();
     this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.subject()?.step);
   }
