@@ -27,7 +27,9 @@ else:
 class TraceQuestionForm(forms.Form):
     """One question. A form without a title is no question."""
 
-    code = forms.CharField(required=False, max_length=trace_questions.MAX_CODE_LENGTH, widget=forms.HiddenInput)
+    code = forms.RegexField(
+        r"^[\w-]+$", required=False, max_length=trace_questions.MAX_CODE_LENGTH, widget=forms.HiddenInput
+    )
     title = forms.CharField(label=_("Question"), required=False, max_length=trace_questions.MAX_TITLE_LENGTH)
     kind = forms.ChoiceField(label=_("Answered with"), choices=QuestionKind)
     choices = forms.CharField(
