@@ -64,6 +64,7 @@ EVIDENCE_COLUMNS: dict[str, ColumnType] = {
     "kind": "string",
     "severity": "int64",
     "reason": "string",
+    "number": "int64",
 }
 
 # Why a trace has no row in a file.

@@ -71,7 +71,7 @@ _EXPLANATIONS: dict[str, tuple[str, str | None]] = {
     "error_severities": ("severity", None),
     "error_reasons": ("reason", ""),
 }
-_AnswerCode = Annotated[str, Meta(max_length=40)]  # of a question on the whole trace
+AnswerCode = Annotated[str, Meta(max_length=40)]  # of a question on the whole trace
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
 
@@ -107,7 +107,7 @@ class NativeItem(Struct, gc=False):
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
     error_evidence: list[Annotated[list[EvidenceRecord], Meta(max_length=1000)] | None] | None = None
     omissions: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None  # after each labeled step
-    trace_answers: dict[_AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
+    trace_answers: dict[AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -184,7 +184,7 @@ def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, 
 def _parse_answers(value: dict[str, str | int] | str | None) -> dict[str, str]:
     if isinstance(value, str):
         try:
-            value = msgspec.json.decode(value or "{}", type=dict[_AnswerCode, str | int])
+            value = msgspec.json.decode(value or "{}", type=dict[AnswerCode, str | int])
         except (msgspec.MsgspecError, RecursionError) as error:
             raise strict_json.RecordMisfit(("trace_answers",), f"not answers by question: {error}") from error
     return {question: str(answer) for question, answer in (value or {}).items()}

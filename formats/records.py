@@ -74,6 +74,7 @@ class EvidenceRecord(Struct, gc=False, omit_defaults=True):
     kind: str = ""
     severity: int | None = None
     reason: str = ""
+    number: int | None = None  # its place in the file's list of all errors of the trace
 
 
 class JudgmentRecord(Struct, gc=False, omit_defaults=True):

@@ -504,7 +504,8 @@ class SubmissionRows:
         self.rated.add(submission.trace.pk)
         if purpose == AssignmentPurpose.WORK and record.machine:
             self.with_machine_ratings.add(submission.trace.pk)
-        if purpose == AssignmentPurpose.WORK and not record.machine and submission.trace.kind == PREGENERATED:
+        is_vote = not record.machine and submission.trace.kind == PREGENERATED and bool(record.turns)
+        if purpose == AssignmentPurpose.WORK and is_vote:
             self._with_votes.add(submission.trace.pk)
             self._n_submissions[submission.trace.pk] += 1
         return assignment_id

@@ -27,6 +27,7 @@ def test_twelve_kinds_and_two_questions_by_keyboard_with_few_keys(visit: Visit) 
     plain = ["3" * 12, "3" * 4 + "1" + "3" * 7]
     asked = ["3" * 12 + "14", "3" * 4 + "1" + "wb" + "3" * 7 + "23"]
     for number, keys in enumerate(asked, 1):
+        expect(page.locator("#step-0")).to_contain_text(f"of {number - 1}")  # the next trace has appeared
         expect(page.locator(".questions .question")).to_have_count(2)
         press(page, keys)
         expect(page.locator("#submit")).to_be_focused()
