@@ -57,7 +57,7 @@ COLUMNS: Columns = {
     "error_categories": ["string"],
     "error_severities": ["int64"],
     "error_reasons": ["string"],
-    "error_evidence": [[EVIDENCE_COLUMNS]],
+    "error_evidence": [{"step": "int64", **EVIDENCE_COLUMNS}],
     "omissions": ["string"],
     "trace_answers": "string",
     "labeler": "string",
@@ -83,6 +83,10 @@ class NativeStep(Struct, gc=False, forbid_unknown_fields=True):
     agent: RecordName = ""
 
 
+class NativeQuote(EvidenceRecord, gc=False, kw_only=True, forbid_unknown_fields=True):
+    step: int
+
+
 class NativeItem(Struct, gc=False):
     problem: str
     answer: str | UnsetType | None = UNSET
@@ -105,7 +109,7 @@ class NativeItem(Struct, gc=False):
     error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
     error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
-    error_evidence: list[Annotated[list[EvidenceRecord], Meta(max_length=1000)] | None] | None = None
+    error_evidence: list[NativeQuote] | None = None
     omissions: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None  # after each labeled step
     trace_answers: dict[AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
@@ -218,15 +222,18 @@ def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
 
 def _add_evidence(item: NativeItem, turns: list[TurnRecord]) -> None:
     """Add quotes of steps, and what is missing after them."""
-    evidence, omissions = item.error_evidence or [], item.omissions or []
-    for name, values in (("error_evidence", evidence), ("omissions", omissions)):
-        if len(values) > len(turns):
-            raise strict_json.RecordMisfit((name,), f"{len(values)} values for {len(turns)} labels")
-    for turn, quotes in zip(turns, evidence, strict=False):
-        for judgment in turn.shown or ():
-            judgment.evidence = quotes or []
+    omissions = item.omissions or []
+    if len(omissions) > len(turns):
+        raise strict_json.RecordMisfit(("omissions",), f"{len(omissions)} values for {len(turns)} labels")
     for turn, missing in zip(turns, omissions, strict=False):
         turn.missing = missing or ""
+    for number, quote in enumerate(item.error_evidence or []):
+        if not 0 <= quote.step < len(turns):
+            raise strict_json.RecordMisfit(("error_evidence", number, "step"), f"there are {len(turns)} labels")
+        shown = turns[quote.step].shown or ()
+        fields = {name: getattr(quote, name) for name in EVIDENCE_COLUMNS}
+        for judgment in shown:
+            judgment.evidence = [*judgment.evidence, EvidenceRecord(**fields)]
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -309,12 +316,12 @@ def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
     for name, (attribute, empty) in _EXPLANATIONS.items():
         values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
         lists[name] = values if any(values) else None
-    evidence = [write_evidence(taken[at].evidence if at in taken else ()) for at in range(n_labels)]
+    evidence = [{"step": at, **row} for at, shown in taken.items() for row in write_evidence(shown.evidence)]
     missing = {turn.position: turn.missing for turn in turns}
     omissions = [missing.get(at, "") for at in range(n_labels)]
     return {
         **lists,
-        "error_evidence": evidence if any(evidence) else None,
+        "error_evidence": [row for row in evidence if row["step"] < n_labels] or None,
         "omissions": omissions if any(omissions) else None,
     }
 

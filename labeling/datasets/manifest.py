@@ -265,7 +265,7 @@ class TurnRow(NamedTuple):
     value: float | None
     rollouts: int | None
     successes: int | None
-    evidence: list[dict[str, Any]] | None
+    evidence: str | None  # JSON
     missing: str
 
 
@@ -370,7 +370,7 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
             else JudgmentRecord(
                 *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
                 *(row.severity, row.value, row.rollouts, row.successes),
-                msgspec.convert(row.evidence or [], list[EvidenceRecord]),
+                msgspec.json.decode(row.evidence or "[]", type=list[EvidenceRecord]),
             )
         )
     return records

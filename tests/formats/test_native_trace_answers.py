@@ -38,9 +38,19 @@ def test_native_answers_come_back(answers: object) -> None:
     assert json.loads(write_rows("first_errors", make_example(record))[0]["trace_answers"]) == ANSWERS
 
 
-@pytest.mark.parametrize("wrong", ["[1]", {"x" * 41: "1"}, {"a": [1]}])
-def test_odd_answers_are_refused(wrong: object) -> None:
-    (bad,) = native.read(io.BytesIO(json.dumps({**NATIVE, "trace_answers": wrong}).encode()))
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"trace_answers": each} for each in ("[1]", {"x" * 41: "1"}, {"a": [1]})),
+        {"omissions": ["a", "b"]},
+        *(
+            {"error_evidence": [each]}
+            for each in ({"step": 1, "text": "a"}, {"step": 0}, {"step": 0, "text": "a", "x": 1})
+        ),
+    ],
+)
+def test_odd_answers_quotes_and_omissions_are_refused(wrong: dict[str, object]) -> None:
+    (bad,) = native.read(io.BytesIO(json.dumps({**NATIVE, **wrong}).encode()))
     assert isinstance(bad, BadLine)
 
 
@@ -60,3 +70,12 @@ def test_private_data_in_answers_is_found_and_masked() -> None:
     record = read_one(native, {**NATIVE, "trace_answers": ANSWERS})
     assert privacy.count_private_in(record) == {"email": 1}
     assert privacy.mask_record(record).submissions[0].answers["note"] == "Mail [e-mail]"
+
+
+def test_native_quotes_and_omissions_come_back() -> None:
+    quotes = [{"step": 0, "text": "a", "start": 0, "end": 1}, {"step": 0, "text": "b", "kind": "k", "severity": 2}]
+    record = read_one(native, {**NATIVE, "labels": [-1], "error_evidence": quotes, "omissions": ["More."]})
+    [row] = write_rows("native", make_example(record))
+    assert [{name: each[name] for name in quotes[at]} for at, each in enumerate(row["error_evidence"])] == quotes
+    assert row["omissions"] == ["More."]
+    assert read_one(native, row).submissions == record.submissions

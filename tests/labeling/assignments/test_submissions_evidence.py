@@ -88,8 +88,11 @@ def test_quotes_and_omissions_are_exported_and_come_back(assignment: Assignment,
     snapshot = build_snapshot(assignment.project, "native", "steps")
     written = read_file(snapshot, "data/native/train.jsonl")
     row = json.loads(written)
-    assert [[each["text"] for each in quotes] for quotes in row["error_evidence"]] == [["is 7", "typed"], []]
-    assert (row["error_evidence"][0][0]["start"], row["omissions"]) == (3, ["", "A check."])
+    assert [(each["step"], each["text"], each["start"]) for each in row["error_evidence"]] == [
+        (0, "is 7", 3),
+        (0, "typed", None),
+    ]
+    assert row["omissions"] == ["", "A check."]
     first, second = map(json.loads, read_file(snapshot, "data/steps/train.jsonl").splitlines())
     assert [each["text"] for each in first["ratings"][0]["evidence"]] == ["is 7", "typed"]
     assert second["ratings"][0]["missing_after"] == "A check."
