@@ -1,7 +1,6 @@
 // Quotes that show the error of a negative step. Only traces of projects that ask for them load this module.
 
 import { config, getString } from "./page_config.js";
-import { stopFromRow } from "./trace_view.js";
 
 const MAX_QUOTES = 20; // as labeling/assignments/answer_sheet.py has them
 const MAX_LENGTH = 2000;
@@ -81,8 +80,9 @@ export class Evidence {
     const body = row?.querySelector("[data-slot=body]");
     const selected = body?.contains(getSelection().focusNode) ? readSelection(body) : null;
     if (!selected || !this.page.isOpen()) return this.#tell("evidence_none");
-    const stop = stopFromRow(row);
-    if (stop.option || this.page.work.cell(stop.step).rating !== -1) return this.#tell("evidence_not_negative", stop);
+    const [step, option] = row.dataset.stop.split(".").map(Number);
+    const stop = { step, option };
+    if (option || this.page.work.cell(stop.step).rating !== -1) return this.#tell("evidence_not_negative", stop);
     if (this.add(stop, selected.text, selected.expected)) getSelection().removeAllRanges();
     return undefined;
   }
