@@ -1,7 +1,6 @@
 // The questions on the whole trace, below its steps. Only traces of projects that ask them load this module.
 
 import { getString } from "./page_config.js";
-import { isAnswered } from "./trace_state.js";
 
 const SAVE_AFTER_MS = 800; // after the last keystroke
 
@@ -103,7 +102,7 @@ export class TraceQuestions {
     const chosen = field.querySelector("input:checked")?.value;
     const stored = this.work.answers.get(question) ?? "";
     // An answer that the project no longer offers stays, unless another one replaces it.
-    const isKept = !text && !chosen && !isAnswered(this.#questionOf(field), stored);
+    const isKept = !text && !chosen && !this.work.isAnswered(this.#questionOf(field), stored);
     this.page.texts.save("answer", question, text?.value ?? chosen ?? (isKept ? stored : ""));
     this.page.paint(); // it may have been the last thing that was missing
   }

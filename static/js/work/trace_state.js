@@ -5,8 +5,6 @@ const cellKey = (step, option) => `${step}.${option}`;
 const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, evidence: null, error_link: "" });
 const toCell = ({ rating, flagged, category, reason, severity, evidence, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, evidence: evidence?.map(({ text, start, end }) => ({ text, start, end })) ?? null, error_link: link ?? "" });
 const LINKS = ["", "recovers", "independent"]; // one key cycles through them
-// Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
-export const isAnswered = ({ kind, choices }, value) => (kind === "text" ? Boolean(value.trim()) : choices.some(([code]) => code === value));
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 // `place`: a step, or the question of an answer.
@@ -98,9 +96,14 @@ export class TraceState {
     return this.trace.needs_error_category ? this.stepsToExplain().filter(({ position }) => !this.cell(position).category) : [];
   }
 
+  // Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
+  isAnswered({ code, kind, choices }, value = this.answers.get(code) ?? "") {
+    return kind === "text" ? Boolean(value.trim()) : choices.some(([each]) => each === value);
+  }
+
   // The codes of the required questions on the whole trace that have no answer.
   unanswered() {
-    return this.questions.filter((each) => each.is_required && !isAnswered(each, this.answers.get(each.code) ?? "")).map(({ code }) => code);
+    return this.questions.filter((each) => each.is_required && !this.isAnswered(each)).map(({ code }) => code);
   }
 
   // Whether the trace can be submitted: the code of a text of the server, how many ratings are missing, and the number of
