@@ -260,6 +260,8 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
 
 def _taxonomy_lines(project: Project) -> Iterator[str]:
     """Say what the codes of kinds of errors, of severities and of answers mean."""
+    if not (project.asks_error_category or project.asks_severity or project.trace_questions):
+        return
     taxonomy = taxonomies.load_taxonomy(project)
     if taxonomy.kinds:
         kinds = (f"`{kind.code}` {_escape_text(str(kind.name))}" for kind in taxonomy.kinds)
