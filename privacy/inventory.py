@@ -79,6 +79,8 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.SteeringRule": ("domain", "source_name"),
     "labeling.StepReview": ("written_text",),  # part of the label
     "labeling.TraceAnswer": ("value",),  # part of the label
+    "labeling.Judgment": ("evidence",),  # quotes of a trace, some of them typed
+    "labeling.RatingEdit": ("evidence",),
     "labeling.Gold": ("explanation",),
     "labeling.GoldRating": ("explanation",),
     "people.Invitation": ("note",),
@@ -146,8 +148,8 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Assignment": ("finish_reason",),
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),
     "labeling.StepReview": ("shown",),
-    "labeling.Judgment": ("category", "evidence"),  # quotes of the trace
-    "labeling.RatingEdit": ("client", "category", "evidence", "question"),
+    "labeling.Judgment": ("category",),
+    "labeling.RatingEdit": ("client", "category", "question"),
     "labeling.TraceAnswer": ("question",),
     "labeling.Settlement": ("reason",),
     "labeling.RaterModelFit": ("rates", "hazards", "temperature_reason", "threshold_reason"),

@@ -10,13 +10,13 @@ function make(name, properties = {}, ...children) {
   return node;
 }
 
-function makeChips({ code, choices, kind }) {
+function makeChips({ code, choices }) {
   const chips = choices.map(([value, name], index) => {
     const input = make("input", { type: "radio", name: `answer-${code}`, value });
     const key = make("kbd", { textContent: String(index + 1), ariaHidden: "true" });
     return make("label", { className: "chip" }, input, make("span", { textContent: name, dir: "auto" }), key);
   });
-  return make("div", { className: "chips", role: kind === "scale" ? "group" : "presentation" }, ...chips);
+  return make("div", { className: "chips" }, ...chips);
 }
 
 function makeQuestion(question) {
@@ -31,6 +31,8 @@ function makeQuestion(question) {
   node.append(kind === "text" ? make("textarea", { rows: 2, maxLength: 20000, ariaLabel: title, dir: "auto" }) : makeChips(question));
   return node;
 }
+
+const inputOf = (field) => field.querySelector("input:checked") ?? field.querySelector("input, textarea");
 
 export class TraceQuestions {
   #timers = new Map(); // code -> timer that saves a text
@@ -71,7 +73,7 @@ export class TraceQuestions {
   // Go to a question, or to the first one without an answer.
   focus(code = this.work?.unanswered()[0]) {
     const field = [...(this.node?.querySelectorAll(".question") ?? [])].find((each) => each.dataset.question === code);
-    field?.querySelector("input:checked, input, textarea").focus();
+    if (field) inputOf(field).focus();
   }
 
   showUndone(code) {
@@ -124,7 +126,6 @@ export class TraceQuestions {
     if (this.page.isDeaf() || event.repeat) return;
     if (input) input.click();
     else this.#save(field);
-    const next = field.nextElementSibling?.querySelector("input:checked, input, textarea");
-    (next ?? this.page.dock.submit).focus();
+    (field.nextElementSibling ? inputOf(field.nextElementSibling) : this.page.dock.submit).focus();
   }
 }
