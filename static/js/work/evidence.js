@@ -112,6 +112,7 @@ export class Evidence {
 
   // Show the quotes in the boxes below negative steps.
   paint() {
+    if (!this.page.work.trace.asks_evidence) return;
     for (const [step, box] of this.page.view.boxes) {
       const quotes = this.page.work.cell(step).evidence ?? [];
       const shown = JSON.stringify(quotes);
