@@ -63,7 +63,7 @@ LABELS = {
         {"category": "Other", "location": "gone", "evidence": "", "description": "d", "impact": "MEDIUM"},
     ],
     "scores": [{"reliability_score": 2, "plan_opt_score": 3.0, "security_reasoning": "5", "overall": 2.5}],
-}  # fmt: skip
+}
 
 
 def read(record: object) -> TraceRecord | BadLine:
