@@ -10,7 +10,7 @@ from django.db import IntegrityError
 
 from events.models import Event
 from labeling import queue
-from labeling.models import Assignment, Guideline
+from labeling.models import Assignment, Guideline, Project
 from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
 from labeling.projects import lifecycle, rating_rules, taxonomies, trace_questions
@@ -105,21 +105,26 @@ def test_held_traces_are_released(verb: Callable[..., Any], now: dt.datetime) ->
     assert Assignment.objects.get(pk=opened.pk).state == AssignmentState.OPENED
 
 
+def current_guideline(project: Project) -> Guideline:
+    assert project.guideline is not None
+    return project.guideline
+
+
 def test_changed_taxonomy_is_the_next_version_of_the_guideline(now: dt.datetime) -> None:
     project = factories.make_project()
     rules = rating_rules.copy_template("math")
     lifecycle.change_settings(project=project, by=None, now=now, rating_rules=rules, asks_severity=True)
     assert not project.guidelines.exists()  # there is no guideline that it could be a version of
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=now)
-    assert taxonomies.parse_taxonomy(project.guideline.taxonomy) == taxonomies.load_taxonomy(project)
+    assert taxonomies.parse_taxonomy(current_guideline(project).taxonomy) == taxonomies.load_taxonomy(project)
     lifecycle.change_settings(project=project, by=None, now=now, rating_rules={**rules, "negative": "Bad."})
     kinds = [*rules["kinds"][1:], ["new", "New kind", "A hint."]]
     lifecycle.change_settings(project=project, by=None, now=now, rating_rules={**rules, "kinds": kinds})
-    assert project.guideline.version == 1  # raters are not asked for the kind
+    assert current_guideline(project).version == 1  # raters are not asked for the kind
     questions = trace_questions.store_questions(trace_questions.QUESTION_TEMPLATES["math"].questions)
     lifecycle.change_settings(project=project, by=None, now=now, asks_error_category=True, trace_questions=questions)
-    assert (project.guideline.version, project.guideline.body) == (2, "Rate.")
-    assert "New kind" in project.guideline.changes
+    assert (current_guideline(project).version, current_guideline(project).body) == (2, "Rate.")
+    assert "New kind" in current_guideline(project).changes
     lifecycle.change_settings(
         project=project, by=None, now=now, rating_rules={**rules, "severities": ["a", "b", "c"]}, trace_questions=[]
     )
@@ -129,4 +134,7 @@ def test_changed_taxonomy_is_the_next_version_of_the_guideline(now: dt.datetime)
     assert found[1].kinds[-1] == rating_rules.ErrorKind("new", "New kind", "A hint.")
     assert found[2].severities == ("a", "b", "c")
     clone = lifecycle.clone_project(project=project, name="c", slug="c", by=None, now=now)
-    assert (clone.guideline.version, clone.guideline.taxonomy) == (1, project.guideline.taxonomy)
+    assert (current_guideline(clone).version, current_guideline(clone).taxonomy) == (
+        1,
+        current_guideline(project).taxonomy,
+    )
