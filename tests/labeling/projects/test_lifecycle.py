@@ -134,7 +134,5 @@ def test_changed_taxonomy_is_the_next_version_of_the_guideline(now: dt.datetime)
     assert found[1].kinds[-1] == rating_rules.ErrorKind("new", "New kind", "A hint.")
     assert found[2].severities == ("a", "b", "c")
     clone = lifecycle.clone_project(project=project, name="c", slug="c", by=None, now=now)
-    assert (current_guideline(clone).version, current_guideline(clone).taxonomy) == (
-        1,
-        current_guideline(project).taxonomy,
-    )
+    assert current_guideline(clone).version == 1
+    assert current_guideline(clone).taxonomy == current_guideline(project).taxonomy
