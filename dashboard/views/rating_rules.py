@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.access import form_view
+from dashboard.guideline_versions import report_new_version
 from dashboard.render import project_page
 from labeling.models.assignment import Severity
 from labeling.projects import lifecycle, rating_rules
@@ -96,8 +97,10 @@ def edit_rating_rules(request: HttpRequest, actor: Membership) -> HttpResponse:
     hints = form.cleaned_data.pop("kinds")
     kinds = rating_rules.name_kinds(hints, known, hints)
     changed = rating_rules.store_rules(RatingRules(**form.cleaned_data, kinds=kinds))
+    before = actor.project.guideline_id
     lifecycle.change_settings(project=actor.project, by=actor.user, now=timezone.now(), rating_rules=changed)
     messages.success(request, _("Rules saved. Annotators see them on the next page they open."))
+    report_new_version(request, actor.project, before=before)
     return redirect("dashboard:rating_rules", actor.project.slug)
 
 

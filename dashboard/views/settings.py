@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import money
 from dashboard.access import form_view, post_view, safe_view
+from dashboard.guideline_versions import report_new_version
 from dashboard.render import project_page
 from labeling import overlap_change
 from labeling.models import Guideline, Project
@@ -242,11 +243,13 @@ def edit_settings(request: HttpRequest, actor: Membership) -> HttpResponse:
     if not form.is_valid():
         return _render_settings(request, actor, status=422, form=form)
     changed = {name: form.cleaned_data[name] for name in form.changed_data}
+    before = actor.project.guideline_id
     try:
         lifecycle.change_settings(project=actor.project, by=actor.user, now=timezone.now(), **changed)
     except lifecycle.SettingNotChangeable as error:
         return _render_settings(request, actor, status=422, form=form, problem=str(error))
     messages.success(request, _("Saved. Traces already open keep their previous settings."))
+    report_new_version(request, actor.project, before=before)
     return redirect("dashboard:settings", actor.project.slug)
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.access import form_view
+from dashboard.guideline_versions import report_new_version
 from dashboard.render import project_page
 from labeling.projects import lifecycle, trace_questions
 from labeling.projects.trace_questions import QuestionChoice, QuestionKind, TraceQuestion
@@ -108,6 +109,7 @@ def edit_trace_questions(request: HttpRequest, actor: Membership) -> HttpRespons
         *(each for template in trace_questions.QUESTION_TEMPLATES.values() for each in template.questions),
     ]
     coded = trace_questions.code_questions(formset.list_questions(), known)
+    before = actor.project.guideline_id
     lifecycle.change_settings(
         project=actor.project,
         by=actor.user,
@@ -115,6 +117,7 @@ def edit_trace_questions(request: HttpRequest, actor: Membership) -> HttpRespons
         trace_questions=trace_questions.store_questions(coded),
     )
     messages.success(request, _("Questions saved. Annotators see them with the next trace they open."))
+    report_new_version(request, actor.project, before=before)
     return redirect("dashboard:trace_questions", actor.project.slug)
 
 
