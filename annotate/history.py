@@ -125,6 +125,8 @@ class SubmittedOption(NamedTuple):
     judgment: Judgment | None
     review: StepReview | None  # the comment and the corrected step; alternatives have none
     category: str  # label of the error category
+    severity: str = ""  # its name
+    evidence: Sequence[str] = ()  # quotes of the step
 
 
 def list_options(assignment: Assignment) -> list[SubmittedOption]:
@@ -137,6 +139,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
     }
     options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
     submitted, number, labels = [], 0, rating_rules.kind_names(assignment.project)
+    severities = rating_rules.name_severities(assignment.project)
     for option in options.order_by("step__position", "position"):
         judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
@@ -150,6 +153,8 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
                 judgment,
                 review=judgment.turn if judgment and not option.position else None,
                 category=rating_rules.name_category(judgment.category, labels) if judgment else "",
+                evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
+                severity=severities.get((judgment.severity if judgment else None) or 0, ""),
             )
         )
     return submitted

@@ -22,6 +22,8 @@ _ACTIONS = {
     "unsure": ("u", gettext_lazy("Mark as unsure")),
     "recovery": ("m", gettext_lazy("Mark recovery from an error")),
     "comment": ("c", gettext_lazy("Comment")),
+    "quote": ("v", gettext_lazy("Quote the selected text as evidence")),
+    "missing": ("i", gettext_lazy("Note what is missing after the step")),
     "undo": ("z", gettext_lazy("Undo")),
     "submit": ("Enter", gettext_lazy("Submit")),
     "edit": ("e", gettext_lazy("Edit the last submission")),

@@ -17,7 +17,7 @@ import rawsql
 from accounts.models import User
 from annotate import keys
 from labeling import assignments, gold_sets
-from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission
+from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
 from labeling.models.trace import StepKind
 from labeling.projects import protocols
@@ -51,6 +51,9 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **_panel_strings(),
             **_day_strings(),
             **_reader_strings(),
+            **(_question_strings() if project.trace_questions else {}),
+            **(_evidence_strings() if project.asks_evidence else {}),
+            **(_omission_strings() if project.asks_omissions else {}),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls | {"day": reverse("annotate:day")},
@@ -199,6 +202,47 @@ def _reader_strings() -> dict[str, Any]:
     }
 
 
+def _evidence_strings() -> dict[str, str]:
+    """Return the texts of quotes of a negative step."""
+    return {
+        "evidence": _("Quotes that show the error (optional)"),
+        "evidence_hint": _("Select text in the step and press {key}, or type it here and press Enter."),
+        "evidence_added": _("Quoted: step {number}"),
+        "evidence_none": _("Select text in a step first."),
+        "evidence_not_negative": _("Rate step {number} negative first: quotes show its error."),
+        "evidence_too_much": _("That is too long, or there are too many quotes."),
+        "evidence_remove": _("Remove the quote"),
+        "undone_evidence": _("Undone: quote, step {number}"),
+    }
+
+
+def _omission_strings() -> dict[str, str]:
+    """Return the texts of what is missing after a step."""
+    return {
+        "ask_missing": _("What is missing after step {number}? (Enter saves, Shift+Enter starts a new line)"),
+        "confirm_missing": _("Save omission"),
+        "missing": _("Missing after this step: {text}"),
+        "undone_missing": _("Undone: omission after step {number}"),
+        "replaced_missing": _(
+            "What you noted after step {number} was overwritten in another tab or on another device. The "
+            "overwritten text: “{text}”"
+        ),
+    }
+
+
+def _question_strings() -> dict[str, str]:
+    """Return the texts of the questions on the whole trace."""
+    return {
+        "questions": _("On the whole trace"),
+        "optional": _("Optional"),
+        "undone_answer": _("Undone: answer on the whole trace"),
+        "replaced_answer": _(
+            "Your answer on the whole trace was overwritten in another tab or on another device. The overwritten "
+            "answer: “{text}”"
+        ),
+    }
+
+
 def _memory_only_strings() -> dict[str, Any]:
     """Return replacements for strings of the same names, for browsers that cannot store ratings."""
     return {
@@ -269,16 +313,18 @@ _ASSIGNMENT_FIELDS = (
         "asks_severity",
         "asks_reason",
         "asks_corrected_step",
+        "asks_evidence",
+        "asks_omissions",
     ),
 )
 _PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
-_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity", "evidence")
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
     """Return an assigned trace. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, has_parts, step_rows, *values = row
+    trace, purpose, protocol, has_parts, step_rows, questions, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
@@ -305,7 +351,18 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
         "submitted_turns": _load_corrected_turns(assignment_id, fields["revision"])
         if fields["is_correction"]
         else None,
+        **(_load_questions(assignment_id, fields, questions) if questions else {}),
     }
+
+
+def _load_questions(assignment_id: int, fields: dict[str, Any], questions: str) -> dict[str, Any]:
+    """Return the questions on the whole trace, with the answers of this revision and of what it corrects."""
+    answers: dict[int, dict[str, str]] = {fields["revision"]: {}, fields["revision"] - 1: {}}
+    rows = TraceAnswer.objects.filter(assignment=assignment_id, revision__in=answers)
+    for revision, question, value in rows.values_list("revision", "question", "value"):
+        answers[revision][question] = value
+    own, corrected = answers.values()
+    return {"questions": orjson.loads(questions), "answers": own, "submitted_answers": corrected}
 
 
 def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:
@@ -341,10 +398,12 @@ def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
 def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
     """Return the rater's reviews of the steps in this revision, with their ratings."""
     reviews = StepReview.objects.filter(assignment=assignment_id, revision=revision)
-    columns = reviews.order_by("step__position").values_list("pk", "step__position", "comment", "written_text")
+    columns = reviews.order_by("step__position").values_list(
+        "pk", "step__position", "comment", "written_text", "missing"
+    )
     turns: dict[int, dict[str, Any]] = {
-        pk: {"step": step, "comment": comment, "written": written, "judgments": []}
-        for pk, step, comment, written in columns
+        pk: {"step": step, "comment": comment, "written": written, "missing": missing, "judgments": []}
+        for pk, step, comment, written, missing in columns
     }
     # A rating may arrive between the two queries: its review is not among those read, so it is left out as well.
     judgments = Judgment.objects.filter(turn__in=list(turns)).order_by("turn__step__position", "option__position")

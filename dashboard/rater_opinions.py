@@ -1,20 +1,21 @@
 """The submissions of one trace side by side: what each rater said about each step, and the majority in a sentence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from django.utils.translation import gettext as _
 
 from charts import number_format
 from dashboard import rater_names, trace_steps
 from labeling import step_numbers
-from labeling.models import Assignment, Judgment, StepReview, Trace
+from labeling.models import Assignment, Judgment, Project, StepReview, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
-from labeling.projects import rating_rules
+from labeling.projects import rating_rules, trace_questions
+from labeling.projects.trace_questions import NamedAnswer
 from labeling.quality import submitted_reports
 from people.models import Membership
 from stats import label_votes
@@ -33,10 +34,13 @@ class StepOpinion:
     severity: str = ""
     seconds: int | None = None
     is_flagged: bool = False
+    evidence: Sequence[str] = ()  # quotes of the step
+    missing: str = ""  # what the trace leaves out after the step
 
     @property
     def has_words(self) -> bool:
-        return bool(self.comment or self.category or self.error_link or self.severity or self.is_flagged)
+        explained = self.comment or self.category or self.error_link or self.severity or self.evidence or self.missing
+        return bool(explained or self.is_flagged)
 
 
 @dataclass
@@ -49,6 +53,7 @@ class RaterOpinions:
     report: submitted_reports.RevisionReport | None
     error: int | None  # number of the step with the first error
     by_step: dict[int, StepOpinion] = field(default_factory=dict)  # by the step's position
+    answers: Sequence[NamedAnswer] = ()  # on the whole trace
 
     @property
     def seconds(self) -> int:
@@ -72,27 +77,42 @@ def load_rater_opinions(trace: Trace, actor: Membership, *, with_names: bool = F
         )
         for letter, row in zip(cycle(RATER_LETTERS), assignments, strict=False)
     }
-    kinds = rating_rules.kind_names(actor.project)
+    for assignment, answers in trace_questions.load_named_answers(actor.project, revisions).items():
+        raters[assignment].answers = answers
+    names = load_explanation_names(actor.project)
     judgments = Judgment.objects.filter(turn__assignment__in=revisions, option__position=0)
     for judgment in judgments.select_related("turn__step"):
         review = judgment.turn
         if review.revision == revisions[review.assignment_id]:
-            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review, kinds)
+            raters[review.assignment_id].by_step[review.step.position] = build_step_opinion(judgment, review, names)
     return list(raters.values())
 
 
-def build_step_opinion(judgment: Judgment | None, review: StepReview | None, kinds: Mapping[str, str]) -> StepOpinion:
-    """Combine the rating of a step's own text with the comment and time of the step. `kinds` names the errors."""
+class ExplanationNames(NamedTuple):
+    """The names of the kinds of errors by code, and of severities."""
+
+    kinds: Mapping[str, str]
+    severities: Mapping[int, str]
+
+
+def load_explanation_names(project: Project) -> ExplanationNames:
+    return ExplanationNames(rating_rules.kind_names(project), rating_rules.name_severities(project))
+
+
+def build_step_opinion(judgment: Judgment | None, review: StepReview | None, names: ExplanationNames) -> StepOpinion:
+    """Combine the rating of a step's own text with the comment and time of the step."""
     comments = [judgment.reason if judgment else "", review.comment if review else ""]
     ms = review.active_ms if review else None
     return StepOpinion(
         rating=judgment.rating if judgment else None,
         comment=" ".join(comment for comment in comments if comment),
-        category=rating_rules.name_category(judgment.category, kinds) if judgment else "",
+        category=rating_rules.name_category(judgment.category, names.kinds) if judgment else "",
         error_link=judgment.get_error_link_display() if judgment else "",
-        severity=str(judgment.get_severity_display()) if judgment and judgment.severity else "",
+        severity=names.severities[judgment.severity] if judgment and judgment.severity else "",
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
+        evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
+        missing=review.missing if review else "",
     )
 
 

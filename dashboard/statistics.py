@@ -134,6 +134,15 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     ),
 }
 
+
+def describe_answer_statistic(title: str) -> StatisticKind:
+    """Return the statistic of a question on the whole trace."""
+    what = _(
+        "Agreement on the answers to a question on the whole trace, corrected for chance. Usable at 0.67 or above."
+    )
+    return StatisticKind(title, what, 0.67)
+
+
 _REASON_TEXTS: dict[str, LazyText] = {
     Reason.NO_PAIRS: _("Undefined: no trace has been labeled twice yet."),
     Reason.NO_VARIATION: _("Undefined: every rating is the same, so agreement by chance is certain."),
@@ -179,13 +188,15 @@ class StatisticEstimate(number_format.ValueWithInterval):
         return self.kind.mark is not None and self.value is not None and self.value < self.kind.mark
 
 
-def build_estimate(key: str, estimate: Mapping[str, Any] | None) -> StatisticEstimate:
-    """Build a statistic from its stored form in the project's figures."""
+def build_estimate(
+    key: str, estimate: Mapping[str, Any] | None, kind: StatisticKind | None = None
+) -> StatisticEstimate:
+    """Build a statistic from its stored form in the project's figures. `kind` is that of the key by default."""
     content = estimate or {"reason": Reason.NO_PAIRS}
     value, low = content.get("value"), content.get("low")
     return StatisticEstimate(
         key=key,
-        kind=STATISTIC_KINDS[key],
+        kind=kind or STATISTIC_KINDS[key],
         value=value,
         low=low,
         high=content.get("high"),

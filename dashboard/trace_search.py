@@ -1,7 +1,7 @@
 """The filters of the trace list. Each keeps the search bounded: see `paging.paginate`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -9,12 +9,23 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import rater_names
 from formats import integers
-from labeling.models import Assignment, FirstErrorReport, QueueEntry, Rater, Source, TraceTag
+from labeling.models import (
+    Assignment,
+    FirstErrorReport,
+    Judgment,
+    Project,
+    QueueEntry,
+    Rater,
+    Source,
+    TraceAnswer,
+    TraceTag,
+)
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, FinishReason
 from labeling.models.consensus import SettlementState
 from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceQuerySet
+from labeling.projects import rating_rules, taxonomies
 from labeling.quality import consensus
 from labeling.traces import tags
 from people.models import Membership
@@ -45,6 +56,9 @@ class TraceSearchForm(forms.Form):
     state = forms.ChoiceField(label=_("State"), choices=STATE_CHOICES, required=False)
     rater = forms.ChoiceField(label=_("Annotator"), required=False)
     label = forms.ChoiceField(label=_("Label"), choices=LABEL_CHOICES, required=False)
+    kind = forms.ChoiceField(label=_("Kind of error"), required=False)
+    severity = forms.ChoiceField(label=_("Severity"), required=False)
+    answer = forms.ChoiceField(label=_("Answer"), required=False)
     tag = forms.ChoiceField(label=_("Tag"), required=False)
     source = forms.ChoiceField(label=_("Source"), required=False)
     domain = forms.CharField(label=_("Domain"), max_length=100, required=False)
@@ -61,37 +75,92 @@ class TraceSearchForm(forms.Form):
             "tag": [("", _("any tag")), *((name, name) for name in tags.list_tags(project_id=project.pk))],
             "source": [("", _("any source")), *((str(pk), name) for pk, name in sources[:MAX_CHOICES])],
         }
-        for name, values in choices.items():
-            self.fields[name].choices = values  # type: ignore[attr-defined]  # it is a ChoiceField
+        for name, values in {**choices, **_list_taxonomy_choices(project)}.items():
+            if values:
+                self.fields[name].choices = values  # type: ignore[attr-defined]  # it is a ChoiceField
+            else:  # the project does not ask
+                del self.fields[name]
 
     def select(self, traces: TraceQuerySet) -> tuple[TraceQuerySet, bool]:
         """Return the matching traces, and whether any filter is set. An invalid search selects all."""
         filters = {name: value for name, value in self.cleaned_data.items() if value} if self.is_valid() else {}
-        label, rater = filters.pop("label", ""), filters.pop("rater", "")
+        sought = SoughtSubmission(*(filters.pop(name, "") for name in SoughtSubmission._fields))
         for name, value in filters.items():
             traces = _FILTERS[name](traces, value)
-        if label or rater:
-            traces = traces.filter(_matches_label(self.actor.project_id, label, rater))
-        return traces, bool(filters or label or rater)
+        if any(sought):
+            traces = traces.filter(_matches_submission(self.actor.project_id, sought))
+        return traces, bool(filters) or any(sought)
 
 
-def _matches_label(project_id: int, label: str, rater: str) -> Q:
-    """Return the condition. One submission must match both annotator and label; a consensus label is a condition of its
-    own."""
+def _list_taxonomy_choices(project: Project) -> dict[str, list[tuple[Any, Any]]]:
+    """Return the choices for what the project asks, or has asked under a version of its guideline."""
+    stored = project.guidelines.order_by("version").values_list("taxonomy", flat=True)
+    asked = [
+        *(taxonomies.parse_taxonomy(taxonomy) for taxonomy in stored if taxonomy),
+        taxonomies.load_taxonomy(project),
+    ]
+    kinds = {kind.code: kind.name for each in asked for kind in each.kinds}
+    severities = rating_rules.name_severities(project) if any(each.severities for each in asked) else {}
+    questions = {question.code: question for each in asked for question in each.questions if question.choices}
+    answers = [
+        (question.title, [(f"{code}={choice.code}", choice.name) for choice in question.choices])
+        for code, question in questions.items()
+    ]
+    return {
+        "kind": [("", _("any kind")), *kinds.items()] if kinds else [],
+        "severity": [("", _("any severity")), *((str(key), name) for key, name in severities.items())]
+        if severities
+        else [],
+        "answer": [("", _("any answer")), *answers] if answers else [],
+    }
+
+
+class SoughtSubmission(NamedTuple):
+    """The filters that one submission must match. Kind and severity must be those of one step."""
+
+    label: str
+    rater: str
+    kind: str
+    severity: str
+    answer: str
+
+
+def _matches_submission(project_id: int, sought: SoughtSubmission) -> Q:
+    """Return the condition. A consensus label is a condition of its own."""
+    label, rater, *asked = sought
     found = Q()
     if label.startswith("settled"):
         revisions = consensus.current_revisions(project_id=project_id).filter(trace=OuterRef("pk"))
         found = Q(Exists(revisions.filter(first_error__isnull=label == "settled_no_error")))
         label = ""
-    # The filter by annotator finds labels that were set aside; the filter by label does not.
-    submitted = Assignment.objects.counted() if label else Assignment.objects.submitted()
+    # The filter by annotator finds labels that were set aside; the others do not.
+    submitted = Assignment.objects.counted() if label or any(asked) else Assignment.objects.submitted()
     work = submitted.filter(trace=OuterRef("pk"))
     work = work.filter(rater=int(rater)) if rater else work
     if label == "gave_up":
         work = work.filter(finish_reason=FinishReason.GIVE_UP)
     elif label:
         work = work.filter(report__first_error__isnull=label == "no_error", report__is_censored=False)
-    return found & Q(Exists(work)) if label or rater else found
+    for condition in _match_explanations(sought):
+        work = work.filter(condition)
+    return found & Q(Exists(work)) if label or rater or any(asked) else found
+
+
+def _match_explanations(sought: SoughtSubmission) -> Iterator[Exists]:
+    """Yield conditions on what a submission says besides ratings."""
+    if sought.kind or sought.severity:
+        errors = Judgment.objects.filter(
+            turn__assignment=OuterRef("pk"), turn__revision=OuterRef("submitted_revision"), rating=-1
+        )
+        if sought.kind:
+            code = sought.kind  # one of several, separated by spaces
+            several = Q(category__startswith=f"{code} ") | Q(category__endswith=f" {code}")
+            errors = errors.filter(Q(category=code) | several | Q(category__contains=f" {code} "))
+        yield Exists(errors.filter(severity=int(sought.severity)) if sought.severity else errors)
+    if sought.answer:
+        question, _equals, value = sought.answer.partition("=")
+        answers = TraceAnswer.objects.filter(assignment=OuterRef("pk"), revision=OuterRef("submitted_revision"))
+        yield Exists(answers.filter(question=question, value=value))
 
 
 def filter_unresolved_bad_reports(reports: QuerySet[FirstErrorReport]) -> QuerySet[FirstErrorReport]:

@@ -33,6 +33,7 @@ from dashboard.views import (
     snapshots,
     submission,
     trace,
+    trace_questions,
     trace_step_changes,
     traces,
 )
@@ -161,6 +162,7 @@ _SETTINGS = [
     path("guideline/", settings.edit_guideline, name="guideline"),
     path("consent", settings.save_consent_text, name="save_consent_text"),
     path("rules/", rating_rules.edit_rating_rules, name="rating_rules"),
+    path("questions/", trace_questions.edit_trace_questions, name="trace_questions"),
     path("notices/", notices.show_notices, name="notices"),
     path("notices/mail", notices.choose_mail, name="choose_mail"),
     path("notices/webhooks/create", notices.create_webhook, name="create_webhook"),

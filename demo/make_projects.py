@@ -16,7 +16,7 @@ from labeling import gold_sets
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
 from labeling.models.project import Protocol
-from labeling.projects import guidelines, lifecycle, rating_rules
+from labeling.projects import guidelines, lifecycle, rating_rules, trace_questions
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load
 from people import members
@@ -45,6 +45,8 @@ class DemoPlan:
     training: int = 0  # how many short traces are in the training set
     screening: int = 0  # how many short traces are in the screening set
     submissions: int = 0  # by simulated raters; most of the work is left to people
+    questions: str = ""  # the template of its questions on the whole trace
+    asks: tuple[str, ...] = ()  # what raters can say about an error
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ PLANS = (
         policy="Stepmark's demo generator, agents",
         scaffold="loop of thought, call and observation",
         submissions=12,
+        questions="agents",
+        asks=("asks_error_category", "asks_severity", "asks_evidence", "asks_omissions"),
     ),
 )
 
@@ -113,6 +117,11 @@ def _ensure_person(username: str, name: str, now: dt.datetime) -> User:
     return User.objects.filter(username=username).first() or users.create_user(username=username, name=name, now=now)
 
 
+def _copy_questions(template: str) -> list[dict[str, object]]:
+    questions = trace_questions.QUESTION_TEMPLATES[template].questions if template else ()
+    return trace_questions.store_questions(questions)
+
+
 def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
     project = Project.objects.filter(slug=plan.slug).first() or members.create_owned_project(
         name=plan.name,
@@ -122,6 +131,8 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         description=plan.description,
         protocol=plan.protocol,
         rating_rules=rating_rules.copy_template(plan.guideline),
+        trace_questions=_copy_questions(plan.questions),
+        **dict.fromkeys(plan.asks, True),
         overlap_limit=OVERLAP_LIMIT,
         reserve_share=RESERVE_SHARE,
         pay_per_hour=PAY_PER_HOUR,

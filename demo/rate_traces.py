@@ -118,6 +118,11 @@ def _rate_next_trace(
         assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", **asdict(rating))
         for n, rating in enumerate(ratings)
     ]
+    answers = simulated_raters.simulate_answers(truths[claim.trace_id], chance) if project.trace_questions else {}
+    writes += [
+        assignments.IncomingEdit(sequence=len(writes) + n, seen=0, kind="answer", step=0, question=question, text=value)
+        for n, (question, value) in enumerate(answers.items(), start=1)
+    ]
     spent = dt.timedelta(milliseconds=sum(rating.active_ms for rating in ratings))
     assignments.submit(
         assignment_id=claim.assignment_id,

@@ -39,6 +39,7 @@ SIMULATED_RATERS = (
     SimulatedRater(6, 0.05, 0.400, 9.0),  # hurries, and is paused because of it
 )
 _STOPS_LATE_SHARE, _DOUBT_SHARE = 0.3, 0.06
+_MISJUDGED_SHARE, _LOOPING_SHARE = 0.1, 0.3  # of answers on the whole trace, and of failures
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,17 @@ def _rate_alternatives(
             truth = POSITIVE if option.rating is None else option.rating
             rating = truth if dice.random() < rater.hit_rate else POSITIVE
             yield SimulatedRating(position, place, rating, _reading_time_ms(option.text, rater, dice))
+
+
+def simulate_answers(trace: GeneratedTrace, dice: random.Random) -> dict[str, str]:
+    """Return one rater's answers to the questions on the whole trace, by the code of the question."""
+    is_success = (trace.first_error is None) != (dice.random() < _MISJUDGED_SHARE)
+    return {
+        "final_label": "1" if is_success else "-1",
+        "optimality": str(dice.choice((3, 4) if is_success else (1, 2))),
+        "side_effect": "yes" if dice.random() < _MISJUDGED_SHARE else "no",
+        "looping": "yes" if not is_success and dice.random() < _LOOPING_SHARE else "no",
+    }
 
 
 def _reading_time_ms(text: str, rater: SimulatedRater, dice: random.Random) -> int:

@@ -21,6 +21,7 @@ from formats import label_sets
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import Columns, ColumnType
 from labeling.models import Project
+from labeling.projects import taxonomies
 from machines import identities
 
 NOT_STATED = "not stated"
@@ -225,6 +226,7 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
         f"- Hidden gold: {process['hidden_gold']:,} traces with known answers among the regular work",
         f"- Origin of the labels: {_format_counts(facts['origins'], 'unknown', ORIGINS)}",
         f"- Guideline versions: {_format_counts(facts['guidelines'], 'none')}",
+        *_taxonomy_lines(snapshot.project),
         f"- Reference answer shown: {_format_counts(facts['saw_reference_answer'], 'not recorded')}",
         f"- Correctness of the final answer shown: {_format_counts(facts['saw_final_verdict'], 'not recorded')}",
         f"- PRM scores shown before rating: {_format_counts(facts['assisted'], 'not recorded')}",
@@ -254,6 +256,22 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
         for each in facts["judges"]
     ]
     return lines
+
+
+def _taxonomy_lines(project: Project) -> Iterator[str]:
+    """Say what the codes of kinds of errors, of severities and of answers mean."""
+    if not (project.asks_error_category or project.asks_severity or project.trace_questions):
+        return
+    taxonomy = taxonomies.load_taxonomy(project)
+    if taxonomy.kinds:
+        kinds = (f"`{kind.code}` {_escape_text(str(kind.name))}" for kind in taxonomy.kinds)
+        yield f"- Kinds of errors: {', '.join(kinds)}"
+    if taxonomy.severities:
+        severities = (f"{number} {_escape_text(name)}" for number, name in enumerate(taxonomy.severities, 1))
+        yield f"- Severities: {', '.join(severities)}"
+    for question in taxonomy.questions:
+        choices = (f"`{choice.code}` {_escape_text(str(choice.name))}" for choice in question.choices)
+        yield f"- Question `{question.code}`: {_escape_text(str(question.title))} {', '.join(choices) or '(a text)'}"
 
 
 def _quality_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from formats import (
+    agent_reward_bench,
     bigbench_mistake,
     chat,
     first_errors,
@@ -30,6 +31,7 @@ from formats import (
     steps,
     strict_json,
     swe_agent,
+    trail,
     trl,
 )
 from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
@@ -77,6 +79,8 @@ INPUT_FORMATS = {
         InputFormat("mr_ben", mr_ben.read, mr_ben.read.looks_like, counts_from=1),
         InputFormat("math_shepherd", math_shepherd.read, math_shepherd.read.looks_like),
         InputFormat("trl", trl.read, trl.read.looks_like),
+        InputFormat("trail", trail.read, trail.read.looks_like),
+        InputFormat("agent_reward_bench", agent_reward_bench.read, agent_reward_bench.read.looks_like),
         InputFormat("mini_swe_agent", mini_swe_agent.read, mini_swe_agent.read.looks_like, counts_from=0),
         InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0),
         InputFormat("swe_agent", swe_agent.read, swe_agent.read.looks_like),
@@ -95,6 +99,11 @@ OUTPUT_FORMATS = {
         OutputFormat("processbench", "ProcessBench", processbench.COLUMNS, processbench.write),
         # The keys of its labels differ from row to row, so it has no columns.
         OutputFormat("chat", "chat with step labels", {}, chat.write, has_parts=True, only_json_lines=True),
+        # The keys of its scores differ from row to row.
+        OutputFormat("trail", "TRAIL errors and scores", {}, trail.write, has_parts=True, only_json_lines=True),
+        OutputFormat(
+            "agent_reward_bench", "AgentRewardBench verdicts", agent_reward_bench.COLUMNS, agent_reward_bench.write
+        ),
         OutputFormat("steps", "long table of steps", steps.COLUMNS, steps.write, has_step_scores=True),
         OutputFormat("pairs", "preference pairs", pairs.COLUMNS, pairs.write),
         OutputFormat("first_errors", "first errors", first_errors.COLUMNS, first_errors.write),

@@ -8,10 +8,10 @@ outcome.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from formats import messages, native, records, segmenters, strict_json
 from formats.examples import LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
@@ -31,6 +31,7 @@ from formats.records import (
 
 SEGMENTER = "chat turns 1"
 ANNOTATORS = "AgentProcessBench annotators"
+FINAL_LABEL = "final_label"  # the question that AgentProcessBench asks on the whole trace
 
 _Path = tuple[str | int, ...]
 # The roles of context; the model's own role is "assistant".
@@ -96,6 +97,7 @@ class ChatItem(Struct, gc=False):
     info: ChatInfo | None = ChatInfo()
     step_labels: dict[str, Literal[-1, 0, 1]] | None = None
     final_label: int | bool | None = None
+    trace_answers: dict[Annotated[str, Meta(max_length=40)], str | int] | None = None
     # Written by ourselves: who gave the labels, and by which rule.
     labeling_protocol: LabelingProtocol | None = None
     rater: RecordName | None = None
@@ -209,7 +211,12 @@ def _make_submission(item: ChatItem, labels: dict[str, Literal[-1, 0, 1]], steps
     machine = item.rater_name or "" if item.rater_kind == "machine" else ""
     labeler = None if machine else item.rater or ANNOTATORS
     protocol = item.labeling_protocol or "propagated"
-    return SubmissionRecord(turns, labeler=labeler, machine=machine, finish_reason="solution", protocol=protocol)
+    answers = {question: str(answer) for question, answer in (item.trace_answers or {}).items()}
+    if item.final_label is not None and not isinstance(item.final_label, bool):
+        answers = {FINAL_LABEL: str(item.final_label), **answers}
+    return SubmissionRecord(
+        turns, labeler=labeler, machine=machine, finish_reason="solution", protocol=protocol, answers=answers
+    )
 
 
 read = RecordReader(
@@ -341,7 +348,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         ratings = {str(turn.position + n_before): get_taken_rating(turn) for turn in submission.turns}
         kept = dict(record.metadata)
         refs = {key: kept.pop(key) for key in _REF_KEYS if key in kept} or ({"id": record.ref} if record.ref else {})
-        outcome = None if record.is_right is None else 1 if record.is_right else -1
+        answers = {} if example.is_consensus else dict(submission.answers)
         yield {
             **refs,
             "question": record.problem.text,
@@ -349,11 +356,20 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "model": record.provenance.policy if record.provenance else "",
             "messages": opening + messages,
             "step_labels": {index: rating for index, rating in ratings.items() if rating is not None},
-            "final_label": kept.pop("final_label", outcome),
+            "final_label": _choose_final_label(answers, kept, is_right=record.is_right),
+            **({"trace_answers": answers} if answers else {}),
             "labeling_protocol": submission.protocol or None,
             **example.describe_rater(facts),
             **kept,
         }
+
+
+def _choose_final_label(answers: dict[str, str], kept: dict[str, object], *, is_right: bool | None) -> object:
+    """Take the rater's verdict out of the answers. Without one, the label is that of the file, or the outcome."""
+    of_file = kept.pop(FINAL_LABEL, None)
+    if answers.get(FINAL_LABEL, "").removeprefix("-").isdecimal():
+        return int(answers.pop(FINAL_LABEL))
+    return of_file if of_file is not None or is_right is None else 1 if is_right else -1
 
 
 def _write_message(step: StepRecord) -> OutputRow:

@@ -22,7 +22,7 @@ from msgspec import Struct, field, structs
 
 from formats import label_sets
 from formats.label_sets import LabelSet
-from formats.records import JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
+from formats.records import EvidenceRecord, JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
 if TYPE_CHECKING:
@@ -57,6 +57,15 @@ RATER_COLUMNS: dict[str, ColumnType] = {"rater": "string", **MACHINE_COLUMNS}  #
 _IMPORTED_MACHINES = ("judge", "monte_carlo")
 _IDENTITY_FIELDS = (*("kind", "name", "version", "model", "prompt_digest", "endpoint_family"), "votes", "cost")
 CONSENSUS_KIND = "consensus"
+EVIDENCE_COLUMNS: dict[str, ColumnType] = {
+    "text": "string",
+    "start": "int64",
+    "end": "int64",
+    "kind": "string",
+    "severity": "int64",
+    "reason": "string",
+    "number": "int64",
+}
 
 # Why a trace has no row in a file.
 GAVE_UP = "the rater gave up"
@@ -96,6 +105,15 @@ def _describe_identity(facts: RowFacts) -> OutputRow | None:
         return {name: getattr(facts.identity, name) for name in found}
     kind = facts.label_kind if facts.label_kind in _IMPORTED_MACHINES else None
     return found | {"kind": kind, "name": facts.machine}
+
+
+def write_evidence(evidence: Sequence[EvidenceRecord]) -> list[OutputRow]:
+    return [structs.asdict(quote) for quote in evidence]
+
+
+def write_answers(answers: Mapping[str, str]) -> str | None:
+    """Return the answers of one submission to questions on the whole trace, as JSON text."""
+    return json.dumps(answers, ensure_ascii=False) if answers else None
 
 
 def describe_machine(facts: RowFacts) -> OutputRow:

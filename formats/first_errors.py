@@ -30,6 +30,7 @@ COLUMNS: Columns = {
     **MACHINE_COLUMNS,
     "first_error": "int64",
     "is_censored": "bool",
+    "trace_answers": "string",
     "p_error": ["float64"],
     "p_none": "float64",
     "p_by": "string",
@@ -56,11 +57,18 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         first_error = None if vote.is_censored else -1 if vote.first_error is None else vote.first_error
         rater = describe_rater(row.facts)
         by = rater.pop("rater") or "unknown"
-        yield {**columns, "by": by, **rater, "first_error": first_error, "is_censored": vote.is_censored}
+        yield {
+            **columns,
+            "by": by,
+            **rater,
+            "first_error": first_error,
+            "is_censored": vote.is_censored,
+            "trace_answers": row.facts.answers,
+        }
     if example.agreed is not None:
         first_error = -1 if example.agreed.first_error is None else example.agreed.first_error
         rater = {"by": CONSENSUS_KIND, **dict.fromkeys(MACHINE_COLUMNS), "rater_kind": CONSENSUS_KIND}
-        yield {**columns, **rater, "first_error": first_error, "is_censored": False}
+        yield {**columns, **rater, "first_error": first_error, "is_censored": False, "trace_answers": None}
 
 
 def _trace_columns(example: TraceExample) -> OutputRow:

@@ -213,6 +213,7 @@ def _relabel_turn(turn: TurnRecord, label: int | None, *, keeps_others: bool) ->
             judgment.category,
             judgment.reason,
             severity=judgment.severity,
+            evidence=judgment.evidence,
         )
         for place, judgment in enumerate(turn.shown)
     ]

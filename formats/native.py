@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from formats import records, segmenters, strict_json
+from formats import examples, records, segmenters, strict_json
 from formats.examples import (
+    EVIDENCE_COLUMNS,
     MACHINE_COLUMNS,
     Columns,
     LabelRule,
@@ -17,10 +18,12 @@ from formats.examples import (
     RowTally,
     TraceExample,
     get_taken_rating,
+    write_evidence,
 )
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
+    EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
     ProblemRecord,
@@ -54,6 +57,9 @@ COLUMNS: Columns = {
     "error_categories": ["string"],
     "error_severities": ["int64"],
     "error_reasons": ["string"],
+    "error_evidence": [{"step": "int64", **EVIDENCE_COLUMNS}],
+    "omissions": ["string"],
+    "trace_answers": "string",
     "labeler": "string",
     **MACHINE_COLUMNS,
     "metadata": "string",
@@ -65,6 +71,7 @@ _EXPLANATIONS: dict[str, tuple[str, str | None]] = {
     "error_severities": ("severity", None),
     "error_reasons": ("reason", ""),
 }
+AnswerCode = Annotated[str, Meta(max_length=40)]  # of a question on the whole trace
 _Kind = Literal["system", "user", "reasoning", "action", "observation", "answer"]
 
 
@@ -74,6 +81,10 @@ class NativeStep(Struct, gc=False, forbid_unknown_fields=True):
     kind: _Kind = "reasoning"
     rateable: bool = True
     agent: RecordName = ""
+
+
+class NativeQuote(EvidenceRecord, gc=False, kw_only=True, forbid_unknown_fields=True):
+    step: int
 
 
 class NativeItem(Struct, gc=False):
@@ -98,6 +109,9 @@ class NativeItem(Struct, gc=False):
     error_categories: list[Annotated[str, Meta(max_length=500)] | None] | None = None
     error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
+    error_evidence: list[NativeQuote] | None = None
+    omissions: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None  # after each labeled step
+    trace_answers: dict[AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
     rater_kind: str | None = None
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
@@ -127,7 +141,15 @@ def parse_traces(
         labeler = None if machine else item.labeler
         turns = _make_turns(steps, item.labels)
         _add_explanations(item, turns)
-        submissions = [SubmissionRecord(turns, labeler=labeler, machine=machine, protocol=item.labeling_protocol or "")]
+        submissions = [
+            SubmissionRecord(
+                turns,
+                labeler=labeler,
+                machine=machine,
+                protocol=item.labeling_protocol or "",
+                answers=_parse_answers(item.trace_answers),
+            )
+        ]
     yield TraceRecord(
         problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
         steps=steps,
@@ -163,6 +185,15 @@ def _make_metadata(item: NativeItem, extras: Mapping[str, object]) -> dict[str, 
     return metadata
 
 
+def _parse_answers(value: dict[str, str | int] | str | None) -> dict[str, str]:
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value or "{}", type=dict[AnswerCode, str | int])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise strict_json.RecordMisfit(("trace_answers",), f"not answers by question: {error}") from error
+    return {question: str(answer) for question, answer in (value or {}).items()}
+
+
 def _make_turns(steps: list[StepRecord], labels: list[float | None]) -> list[TurnRecord]:
     """Make ratings of -1, 0 and 1, or values of all labels if one of them is a number in between."""
     texts = [step.options[0].text for step in steps]
@@ -186,6 +217,23 @@ def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
         for turn, value in zip(turns, values, strict=False):
             for judgment in turn.shown or ():
                 setattr(judgment, attribute, empty if value is None else value)
+    _add_evidence(item, turns)
+
+
+def _add_evidence(item: NativeItem, turns: list[TurnRecord]) -> None:
+    """Add quotes of steps, and what is missing after them."""
+    omissions = item.omissions or []
+    if len(omissions) > len(turns):
+        raise strict_json.RecordMisfit(("omissions",), f"{len(omissions)} values for {len(turns)} labels")
+    for turn, missing in zip(turns, omissions, strict=False):
+        turn.missing = missing or ""
+    for number, quote in enumerate(item.error_evidence or []):
+        if not 0 <= quote.step < len(turns):
+            raise strict_json.RecordMisfit(("error_evidence", number, "step"), f"there are {len(turns)} labels")
+        shown = turns[quote.step].shown or ()
+        fields = {name: getattr(quote, name) for name in EVIDENCE_COLUMNS}
+        for judgment in shown:
+            judgment.evidence = [*judgment.evidence, EvidenceRecord(**fields)]
 
 
 def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
@@ -240,6 +288,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "labels": labels,
             "labeling_protocol": None if example.is_consensus else record.submissions[0].protocol or None,
             **_list_explanations(record, len(labels)),
+            "trace_answers": examples.write_answers({} if example.is_consensus else record.submissions[0].answers),
             "labeler": rater.pop("rater"),
             **rater,
             "metadata": json.dumps(record.metadata, ensure_ascii=False) if record.metadata else None,
@@ -263,11 +312,18 @@ def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
     """Return the lists of what the rater said about the labeled steps. A list without a value is null."""
     turns = record.submissions[0].turns
     taken = {turn.position: turn.shown[turn.chosen or 0] for turn in turns if turn.shown}
-    lists = {}
+    lists: OutputRow = {}
     for name, (attribute, empty) in _EXPLANATIONS.items():
         values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
         lists[name] = values if any(values) else None
-    return lists
+    evidence = [{"step": at, **row} for at, shown in taken.items() for row in write_evidence(shown.evidence)]
+    missing = {turn.position: turn.missing for turn in turns}
+    omissions = [missing.get(at, "") for at in range(n_labels)]
+    return {
+        **lists,
+        "error_evidence": [row for row in evidence if row["step"] < n_labels] or None,
+        "omissions": omissions if any(omissions) else None,
+    }
 
 
 def _find_label(turn: TurnRecord) -> float | None:

@@ -91,7 +91,8 @@ def record_texts(record: TraceRecord) -> list[str]:
     else:  # the same for most records, without a generator
         values = [record.problem.text, record.problem.answer, record.problem.solution, record.answer]
         values += [option.text for step in record.steps for option in step.options]
-    return [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(record.metadata))
+    others = [record.metadata, *(submission.answers for submission in record.submissions)]
+    return [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(others))
 
 
 def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
@@ -106,11 +107,15 @@ def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
         yield submission, "finish_note"
         for turn in submission.turns:
             yield turn, "comment"
+            yield turn, "missing"
             if turn.written is not None:
                 yield turn.written, "text"
             for judgment in turn.shown or ():
                 yield judgment, "text"
                 yield judgment, "reason"
+                for quote in judgment.evidence:
+                    yield quote, "text"
+                    yield quote, "reason"
 
 
 def _find_texts(value: object) -> Iterator[str]:
@@ -140,5 +145,7 @@ def mask_record(record: TraceRecord) -> TraceRecord:
         if isinstance(text := getattr(owner, name), str):
             msgspec.structs.force_setattr(owner, name, mask_text(text))  # some owners are frozen
     record.metadata = _mask_texts(record.metadata)
+    for submission in record.submissions:
+        submission.answers = _mask_texts(submission.answers)
     record.residue = None  # the original bytes contain the private data
     return record

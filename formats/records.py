@@ -65,6 +65,18 @@ class StepRecord(Struct, gc=False, omit_defaults=True):
     agent: str = ""  # the subagent, as a path of names; the main agent has none
 
 
+class EvidenceRecord(Struct, gc=False, omit_defaults=True):
+    """A quote that shows an error. Files may say what kind of error each quote shows."""
+
+    text: str
+    start: int | None = None  # characters of the option's text; None if the text does not contain the quote
+    end: int | None = None
+    kind: str = ""
+    severity: int | None = None
+    reason: str = ""
+    number: int | None = None  # its place in the file's list of all errors of the trace
+
+
 class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     """An option that was shown, and its rating."""
 
@@ -78,6 +90,7 @@ class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     value: float | None = None
     rollouts: int | None = None
     successes: int | None = None
+    evidence: list[EvidenceRecord] = []
 
 
 class WrittenStep(Struct, gc=False, omit_defaults=True):
@@ -96,6 +109,7 @@ class TurnRecord(Struct, gc=False, omit_defaults=True):
     written: WrittenStep | None = None
     comment: str = ""
     active_ms: int | None = None
+    missing: str = ""  # what the trace leaves out after this step
 
     def path_rating(self) -> int | None:
         """Return the rating of the chosen option, or of the trace's own option if none was chosen or written."""
@@ -116,6 +130,7 @@ class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     finish_reason: str | None = None
     finish_note: str = ""
     protocol: str = ""  # that the ratings follow; "" if the file does not say
+    answers: dict[str, str] = {}  # to questions on the whole trace, by the code of the question
 
 
 class TraceRecord(Struct, gc=False, omit_defaults=True):

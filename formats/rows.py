@@ -85,6 +85,7 @@ class RowFacts(NamedTuple):
     generation: int | None
     is_quality_control: bool | None
     is_screening: bool | None
+    answers: str | None  # to questions on the whole trace, as JSON
     residue: Any
     labeler: str | None
     machine: str | None
@@ -167,6 +168,7 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "labeler": submission and submission.labeler,
         "machine": submission.machine if submission else "",
         "protocol": submission.protocol if submission else None,
+        "answers": json.dumps(submission.answers) if submission and submission.answers else None,
         "rater_kind": "machine" if submission and submission.machine else "imported" if submission else None,
         "kind": record.kind,
         "n_steps": len(record.steps),
@@ -232,6 +234,7 @@ def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRec
         finish_reason=facts.finish_reason,
         finish_note=facts.finish_note or "",
         protocol=facts.protocol or "",
+        answers=json.loads(facts.answers) if facts.answers else {},
     )
 
 

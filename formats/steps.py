@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from formats import label_sets
 from formats.examples import (
+    EVIDENCE_COLUMNS,
     RATER_COLUMNS,
     AgreedLabels,
     Columns,
@@ -16,6 +17,7 @@ from formats.examples import (
     RowTally,
     TraceExample,
     describe_rater,
+    write_evidence,
 )
 from formats.records import JudgmentRecord, StepRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
@@ -50,11 +52,14 @@ _NAME_COLUMNS = ("prm", "base_model", "policy", "scaffold", "segmenter", "source
 _RATING: Columns = {
     **RATER_COLUMNS,
     **_JUDGMENT_COLUMNS,
+    "evidence": [EVIDENCE_COLUMNS],
+    "missing_after": "string",
     "progress": "float64",
     "active_ms": "int64",
     "is_chosen": "bool",
     "generation": "int64",
     "set_label": "int64",
+    "trace_answers": "string",
     **_SUBMISSION_COLUMNS,
 }
 COLUMNS: Columns = {
@@ -209,11 +214,14 @@ def _rating_columns(
     return {
         **describe_rater(facts),
         **{name: getattr(judgment, name) for name in _JUDGMENT_COLUMNS},
+        "evidence": write_evidence(judgment.evidence),
+        "missing_after": turn.missing,
         "progress": progress.get(turn.position),
         "active_ms": turn.active_ms,
         "is_chosen": is_chosen,
         "generation": facts.exported_generation,
         "set_label": set_label,
+        "trace_answers": facts.answers,
         **{name: getattr(facts, name) for name in _SUBMISSION_COLUMNS},
     }
 

@@ -25,7 +25,7 @@ class LabelingConfig(AppConfig):
             "labeling_consensus",
             "labeling_ratermodelfit",
         )
-        append_only.register_erasable_columns("labeling_ratingedit", "text")
+        append_only.register_erasable_columns("labeling_ratingedit", "text", "evidence")
         append_only.register_erasable_columns("labeling_submission", "finish_note")
         append_only.register_erasable_columns("labeling_guideline", "body", "changes")
         append_only.register_erasable_columns("labeling_consensus", "note")

@@ -115,8 +115,10 @@ def _clean_events(user: User) -> None:
 def _rebuild_snapshots(user: User, by: User | None, now: dt.datetime) -> list[str]:
     """Delete the files of snapshots that contain texts of the person, and write them again without these.
 
-    Datasets contain reasons of ratings and written steps, but no comments and notes."""
+    Datasets contain reasons of ratings, quotes, omissions, written steps and answers, but no comments and notes."""
     written = Q(assignment__turns__written_text__gt="") | Q(assignment__turns__judgments__reason__gt="")
+    written |= Q(assignment__turns__missing__gt="") | Q(assignment__turns__judgments__evidence__isnull=False)
+    written |= Q(assignment__answers__value__gt="")
     submission = apps.get_model("labeling.Submission")
     theirs = submission.objects.filter(written, assignment__rater__user=user).values("pk")
     affected = Snapshot.objects.filter(manifest__rows__submission__in=theirs).distinct().select_related("project")

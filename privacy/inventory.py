@@ -43,7 +43,7 @@ REPLACED_TEXTS: dict[str, PersonalTexts] = {
     "labeling.Rater": PersonalTexts(("user",), ("paused_reason", "paused_note")),
     "labeling.Assignment": PersonalTexts(("rater__user",), ("ended_reason",)),
     "labeling.Submission": PersonalTexts(("assignment__rater__user",), ("finish_note",)),
-    "labeling.StepReview": PersonalTexts(("assignment__rater__user",), ("comment",)),
+    "labeling.StepReview": PersonalTexts(("assignment__rater__user",), ("comment", "missing")),
     "labeling.Judgment": PersonalTexts(("turn__assignment__rater__user",), ("reason",)),
     "labeling.RatingEdit": PersonalTexts(("assignment__rater__user",), ("text",)),
     "labeling.CorrectionRequest": PersonalTexts(("assignment__rater__user", "asked_by"), ("note",)),
@@ -78,6 +78,9 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.RaterGroup": ("name",),
     "labeling.SteeringRule": ("domain", "source_name"),
     "labeling.StepReview": ("written_text",),  # part of the label
+    "labeling.TraceAnswer": ("value",),  # part of the label
+    "labeling.Judgment": ("evidence",),  # quotes of a trace, some of them typed
+    "labeling.RatingEdit": ("evidence",),
     "labeling.Gold": ("explanation",),
     "labeling.GoldRating": ("explanation",),
     "people.Invitation": ("note",),
@@ -126,6 +129,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Project": (
         "slug",
         "rating_rules",
+        "trace_questions",
         "worker_parameter",
         "study_parameter",
         "session_parameter",
@@ -133,6 +137,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
         "currency",
         "past_pay_rates",
     ),
+    "labeling.Guideline": ("taxonomy",),
     "labeling.Source": ("format", "sha256"),
     "labeling.Provenance": ("digest",),
     "labeling.Problem": ("digest", "normal_digest"),
@@ -144,7 +149,8 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),
     "labeling.StepReview": ("shown",),
     "labeling.Judgment": ("category",),
-    "labeling.RatingEdit": ("client", "category"),
+    "labeling.RatingEdit": ("client", "category", "question"),
+    "labeling.TraceAnswer": ("question",),
     "labeling.Settlement": ("reason",),
     "labeling.RaterModelFit": ("rates", "hazards", "temperature_reason", "threshold_reason"),
     "labeling.Consensus": ("posterior", "assisted_votes", "assisted_posterior", "labels"),

@@ -97,7 +97,7 @@ SECTIONS: dict[str, Section] = {
     "step_reviews": Section(
         "labeling.StepReview",
         ("assignment__rater__user",),
-        _names("revision", "chosen", "written_text", "written_rating", "comment", "active_ms", **_STEP),
+        _names("revision", "chosen", "written_text", "written_rating", "comment", "missing", "active_ms", **_STEP),
     ),
     "judgments": Section(
         "labeling.Judgment",
@@ -108,6 +108,7 @@ SECTIONS: dict[str, Section] = {
             "category",
             "error_link",
             "severity",
+            "evidence",
             "reason",
             project="turn__assignment__project__slug",
             trace="turn__assignment__trace",
@@ -116,6 +117,11 @@ SECTIONS: dict[str, Section] = {
             revision="turn__revision",
         ),
     ),
+    "answers": Section(
+        "labeling.TraceAnswer",
+        ("assignment__rater__user",),
+        _names("revision", "question", "value", project="assignment__project__slug", trace="assignment__trace"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),
@@ -123,11 +129,13 @@ SECTIONS: dict[str, Section] = {
             "kind",
             "step",
             "option",
+            "question",
             "rating",
             "flagged",
             "category",
             "error_link",
             "severity",
+            "evidence",
             "text",
             "arrived_at",
             project="assignment__project__slug",

@@ -6,7 +6,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.sessions import UserRequest
-from labeling.projects import protocols, rating_rules
+from labeling.projects import protocols, rating_rules, taxonomies
 from labeling.projects.guidelines import rendering
 from people import roles
 
@@ -18,6 +18,7 @@ def show_guide(request: UserRequest, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "later_steps": protocols.describe_later_steps(project.protocol),
+        "taxonomy": taxonomies.load_taxonomy(project),
         "rules": rating_rules.load_rating_rules(project),
         "guideline": project.guideline,
         "html": rendering.to_html(project.guideline.body) if project.guideline else "",

@@ -12,6 +12,7 @@ from annotate import history, todo, training_feedback
 from formats import integers
 from labeling import assignments
 from labeling.models import Assignment
+from labeling.projects import trace_questions
 
 
 @require_safe
@@ -27,6 +28,7 @@ def show_submitted_trace(request: UserRequest, assignment: int) -> HttpResponse:
     context = {
         "entry": history.build_entries([row], timezone.now())[0],
         "lines": history.list_options(row),
+        "answers": trace_questions.load_named_answers(row.project, {row.pk: row.submitted_revision})[row.pk],
         "project": row.project,
         "has_answer": training_feedback.page_with_answer(row, timezone.now()) == "annotate:retired_answer",
         "correction_request": todo.find_correction_request(row.pk, request.user),

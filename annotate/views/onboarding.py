@@ -15,6 +15,7 @@ from labeling import gates, gold_sets, onboarding, queue
 from labeling.gates import OnboardingGate
 from labeling.models import Assignment, Guideline, Project, Rater, TrainingFeedback
 from labeling.models.gold import GoldUse
+from labeling.projects import taxonomies
 from labeling.projects.guidelines import rendering
 from labeling.quality.gold_monitor import load_gold_accuracy
 from people import conversations, members, roles
@@ -58,7 +59,11 @@ def _gate_context(rater: Rater, gate: OnboardingGate) -> dict[str, object]:
     if gate == OnboardingGate.CONSENT and project.consent_text is not None:
         return {"text": project.consent_text, "html": rendering.to_html(project.consent_text.body)}
     if gate == OnboardingGate.GUIDELINE and project.guideline is not None:
-        return {"guideline": project.guideline, "html": rendering.to_html(project.guideline.body)}
+        return {
+            "guideline": project.guideline,
+            "html": rendering.to_html(project.guideline.body),
+            "taxonomy": taxonomies.parse_taxonomy(project.guideline.taxonomy),
+        }
     return {
         "result": rater.screening_results.order_by("-attempt").first(),
         "lessons": _feedback_of(rater).order_by("given_at"),
@@ -136,6 +141,7 @@ def show_guideline(request: UserRequest, slug: str) -> HttpResponse:
         "guideline": shown,
         "versions": project.guidelines.order_by("-version"),
         "html": rendering.to_html(shown.body) if shown else "",
+        "taxonomy": taxonomies.parse_taxonomy(shown.taxonomy) if shown else None,
     }
     return render(request, "annotate/guideline.html", context)
 

@@ -22,7 +22,6 @@ from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.models import Assignment, OptionPart, Rater, Submission
-from labeling.models.assignment import Severity
 from labeling.projects import protocols, rating_rules
 from people.models import MemberMessage
 
@@ -50,7 +49,7 @@ def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
         "reopened_requests": todo.list_reopened_requests(user, slug),
         "reclaimed": todo.list_reclaimed(user, slug, exclude=opened),
         "message": MemberMessage.objects.unread_in(rater.project, user),
-        "severities": Severity.choices,
+        "severities": rating_rules.name_severities(rater.project).items(),
         "later_steps": protocols.describe_later_steps(rater.project.protocol),
         "rules": rating_rules.load_rating_rules(rater.project),
         "keys": keys.load_keys(user),

@@ -23,6 +23,7 @@ from formats import integers
 from labeling.models import Project, Rater
 from labeling.models.consensus import FitBasis
 from labeling.models.trace import StepKind
+from labeling.projects import trace_questions
 from labeling.quality import project_stats, redundancy
 from labeling.quality.project_stats import await_stats, load_project_stats
 from labeling.quality.rater_model import load_current_fit
@@ -101,6 +102,7 @@ def load_agreement(
         "confusion": confusion,
         "missed_errors": statistics.build_estimate("over_credit", content["confusion"]["over_credit"]),
         "false_alarms": statistics.build_estimate("over_blame", content["confusion"]["over_blame"]),
+        "answers": _build_answers(project, content.get("answers") or {}),
         "explanations": _build_explanations(project, content.get("explanations") or {}),
         "n_settled": content["confusion"]["n_traces"],
         "consensus": comparison,
@@ -128,6 +130,17 @@ def _build_explanations(project: Project, stored: Mapping[str, Any]) -> list[Sta
     """Return the agreement on what the project asks about errors."""
     asked = {"kind": project.asks_error_category, "severity": project.asks_severity}
     return [statistics.build_estimate(name, stored[name]) for name, is_asked in asked.items() if is_asked and stored]
+
+
+def _build_answers(project: Project, stored: Mapping[str, Any]) -> list[StatisticEstimate]:
+    """Return the agreement on each question on the whole trace."""
+    return [
+        statistics.build_estimate(
+            question.code, stored[question.code], statistics.describe_answer_statistic(str(question.title))
+        )
+        for question in trace_questions.load_trace_questions(project)
+        if question.code in stored
+    ]
 
 
 def _compute_by_raters(project: Project, raters: Sequence[int], *, is_only: bool) -> list[AgreementPart]:

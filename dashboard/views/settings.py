@@ -13,10 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard import money
 from dashboard.access import form_view, post_view, safe_view
+from dashboard.guideline_versions import report_new_version
 from dashboard.render import project_page
 from labeling import overlap_change
 from labeling.models import Guideline, Project
-from labeling.projects import guidelines, lifecycle
+from labeling.projects import guidelines, lifecycle, taxonomies
 from labeling.projects.guidelines import rendering
 from people import roles
 from people.models import Membership
@@ -34,6 +35,8 @@ _SETTING_GROUPS = (
             "asks_severity",
             "asks_reason",
             "asks_corrected_step",
+            "asks_evidence",
+            "asks_omissions",
         ),
     ),
     (_("Limits"), ("open_limit", "traces_per_day", "skip_limit_per_day", "correction_days")),
@@ -83,6 +86,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "asks_severity": _("Ask for the severity of the error"),
             "asks_reason": _("Ask for a reason"),
             "asks_corrected_step": _("Ask for a corrected step"),
+            "asks_evidence": _("Ask for quotes that show the error"),
+            "asks_omissions": _("Let annotators note what is missing after a step"),
             "open_limit": _("Maximum open traces per annotator"),
             "traces_per_day": _("Maximum traces per annotator per day"),
             "skip_limit_per_day": _("Maximum skips per day"),
@@ -238,11 +243,13 @@ def edit_settings(request: HttpRequest, actor: Membership) -> HttpResponse:
     if not form.is_valid():
         return _render_settings(request, actor, status=422, form=form)
     changed = {name: form.cleaned_data[name] for name in form.changed_data}
+    before = actor.project.guideline_id
     try:
         lifecycle.change_settings(project=actor.project, by=actor.user, now=timezone.now(), **changed)
     except lifecycle.SettingNotChangeable as error:
         return _render_settings(request, actor, status=422, form=form, problem=str(error))
     messages.success(request, _("Saved. Traces already open keep their previous settings."))
+    report_new_version(request, actor.project, before=before)
     return redirect("dashboard:settings", actor.project.slug)
 
 
@@ -326,7 +333,13 @@ def show_guideline_version(request: HttpRequest, actor: Membership, version: int
     guideline = get_object_or_404(Guideline, project=actor.project, version=version)
     html = rendering.to_html(guideline.body)
     return project_page(
-        request, actor, "dashboard/guideline_version.html", here="settings", version=guideline, html=html
+        request,
+        actor,
+        "dashboard/guideline_version.html",
+        here="settings",
+        version=guideline,
+        html=html,
+        taxonomy=taxonomies.parse_taxonomy(guideline.taxonomy),
     )
 
 

@@ -1,6 +1,6 @@
 """One submission beside the others of its trace, and requesting a correction from its annotator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,12 @@ from django.utils.translation import gettext as _
 from dashboard import rater_names, render, trace_steps
 from dashboard.access import post_view, safe_view
 from dashboard.rater_opinions import (
+    ExplanationNames,
     RaterOpinions,
     StepOpinion,
     build_step_opinion,
     describe_majority,
+    load_explanation_names,
     load_rater_opinions,
 )
 from dashboard.trace_steps import StepText, StepWithTexts
@@ -25,7 +27,7 @@ from formats import integers
 from labeling import assignments
 from labeling.models import Assignment, CorrectionRequest, Judgment, StepReview, Submission
 from labeling.models.assignment import AssignmentState, FinishReason
-from labeling.projects import rating_rules
+from labeling.projects import trace_questions
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -59,7 +61,10 @@ def load_submission(assignment: Assignment, actor: Membership, revision: int | N
         "name": rater_names.get_display_name(assignment.rater, actor),
         "submission": submission,
         "revisions": list(submissions),
-        "steps": _load_steps(assignment, submission.revision, others, rating_rules.kind_names(actor.project)),
+        "steps": _load_steps(assignment, submission.revision, others, load_explanation_names(actor.project)),
+        "answers": trace_questions.load_named_answers(actor.project, {assignment.pk: submission.revision})[
+            assignment.pk
+        ],
         "others": others,
         "request": CorrectionRequest.objects.filter(assignment=assignment).order_by("-pk").first(),
         "majority": describe_majority(assignment.trace, everyone),
@@ -68,7 +73,7 @@ def load_submission(assignment: Assignment, actor: Membership, revision: int | N
 
 
 def _load_steps(
-    assignment: Assignment, revision: int, others: Sequence[RaterOpinions], kinds: Mapping[str, str]
+    assignment: Assignment, revision: int, others: Sequence[RaterOpinions], names: ExplanationNames
 ) -> list[SubmissionStep]:
     rows = StepReview.objects.filter(assignment=assignment, revision=revision).select_related("step")
     reviews = {review.step.position: review for review in rows}
@@ -79,7 +84,7 @@ def _load_steps(
     return [
         SubmissionStep(
             step=step,
-            opinion=build_step_opinion(judgments.get((step.position, 0)), reviews.get(step.position), kinds),
+            opinion=build_step_opinion(judgments.get((step.position, 0)), reviews.get(step.position), names),
             alternatives=[
                 (text, judgment.rating if judgment else None)
                 for text in step.texts[1:]

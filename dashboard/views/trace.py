@@ -29,6 +29,8 @@ from labeling.models import Assignment, Consensus, Gold, OptionPart, QueueEntry,
 from labeling.models.assignment import OPEN_STATES, AssignmentOrigin, AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
+from labeling.projects import trace_questions
+from labeling.projects.trace_questions import NamedAnswer
 from labeling.quality import settlements, submitted_reports
 from labeling.quality.adjudication import CannotDecide, reopen_trace, send_back_trace, withdraw_traces
 from labeling.quality.gold import InvalidGold
@@ -56,6 +58,7 @@ class TraceReading:
     report: submitted_reports.RevisionReport | None
     error: int | None  # number of the step with the first error
     n_rated: int  # steps rated so far
+    answers: Sequence[NamedAnswer] = ()  # on the whole trace
 
     @property
     def is_label(self) -> bool:
@@ -225,8 +228,9 @@ def _load_trace_readings(trace: Trace, actor: Membership, numbers: StepNumbers) 
     is_rated = Q(turns__revision=F("revision"), turns__judgments__rating__isnull=False)
     rows: QuerySet[Assignment] = Assignment.objects.filter(trace=trace).select_related("rater__user", "lane")
     assignments = list(rows.annotate(n_rated=Count("turns", filter=is_rated, distinct=True)).order_by("pk"))
-    latest = [(row.pk, row.submitted_revision) for row in assignments if row.submitted_revision]
-    reports = {report.assignment_id: report for report in submitted_reports.load_revision_reports(latest)}
+    latest = {row.pk: row.submitted_revision for row in assignments if row.submitted_revision}
+    reports = {report.assignment_id: report for report in submitted_reports.load_revision_reports([*latest.items()])}
+    answers = trace_questions.load_named_answers(actor.project, latest)
     return [
         TraceReading(
             assignment=row,
@@ -234,6 +238,7 @@ def _load_trace_readings(trace: Trace, actor: Membership, numbers: StepNumbers) 
             report=(report := reports.get(row.pk)),
             error=trace_steps.find_error_number(report, trace.pk, numbers),
             n_rated=row.n_rated,
+            answers=answers.get(row.pk, ()),
         )
         for row in assignments
     ]

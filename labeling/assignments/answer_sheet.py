@@ -16,24 +16,29 @@ import rawsql
 from labeling.assignments.errors import AssignmentUnknown, BatchRefused, EditRefused
 from labeling.models.assignment import AssignmentState, ErrorLink, RatingEditKind, Severity
 from labeling.models.trace import TraceKind
-from labeling.projects import protocols
+from labeling.projects import protocols, trace_questions
+from labeling.projects.trace_questions import TraceQuestion
 
 BATCH_LIMIT = 1000
 TEXT_LIMIT = 20_000
 CATEGORY_LIMIT = 500  # all kinds of a step together
 CLIENT_LENGTH = 32
+EVIDENCE_LIMIT = 20  # quotes of a step
+QUOTE_LIMIT = 2000  # characters
 _MAX_INTEGER = 2**31 - 1
 _MAX_OPTION = 2**15 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
 _MS, _CLOCK_TOLERANCE = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
 _READ = rawsql.load_sql(__file__, "answer_sheet.sql")
 
-PARTS: dict[str, str] = {
+PARTS: dict[str, str] = {  # the part of an answer sheet that each kind of edit changes
     RatingEditKind.RATE.value: "rating",
     RatingEditKind.UNDO.value: "rating",
     RatingEditKind.CHOOSE.value: "chosen",
     RatingEditKind.WRITE_STEP.value: "written",
     RatingEditKind.COMMENT.value: "comment",
+    RatingEditKind.MISSING.value: "missing",
+    RatingEditKind.ANSWER.value: "answer",
 }
 
 
@@ -43,33 +48,51 @@ class EditTarget(NamedTuple):
     part: str
     step: int
     option: int | None
+    question: str = ""
 
 
-def edit_target(kind: str, step: int, option: int | None) -> EditTarget:
+def edit_target(kind: str, step: int, option: int | None, question: str) -> EditTarget:
     part = PARTS[kind]
+    if part == "answer":  # of the whole trace
+        return EditTarget(part, 0, None, question)
     return EditTarget(part, step, option if part == "rating" else None)
 
 
+class Quote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of an option's text, by the characters where it begins and ends; None if the text does not contain it."""
+
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+
 class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with."""
+    """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with, and
+    `answer` the question on the whole trace."""
 
     sequence: int  # grows by one with each edit of the client
     seen: int  # the assignment's version that the client knew at the time
     kind: str
     step: int  # position
     option: int | None = None  # position
+    question: str = ""  # its code
     rating: int | None = None  # for `undo` the previous one, if any
     flagged: bool | None = None
     category: str = ""
     error_link: str = ""  # how the step relates to an earlier error
     severity: int | None = None
-    text: str = ""  # the reason of a rating, the rater's own step, or the comment
+    evidence: list[Quote] | None = None  # of a negative rating
+    text: str = ""  # the reason of a rating, the rater's own step, the comment, what is missing, or the answer
     active_ms: int = 0
     made_at: dt.datetime | None = None
 
+    def stored_evidence(self) -> list[dict[str, Any]] | None:
+        """Return the quotes as a row stores them."""
+        return msgspec.to_builtins(self.evidence) if self.evidence else None
+
     @property
     def target(self) -> EditTarget:
-        return edit_target(self.kind, self.step, self.option)
+        return edit_target(self.kind, self.step, self.option, self.question)
 
 
 class EditBatch(NamedTuple):
@@ -134,6 +157,8 @@ def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
     ):
         if not least <= value <= most:
             return field, _("%(field)s is out of range") % {"field": field}
+    if (edit.kind == RatingEditKind.ANSWER) != bool(edit.question):
+        return "question", _("an answer, and no other edit, must name its question")
     return None
 
 
@@ -142,11 +167,27 @@ def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
         return "error_link", _("unknown mark %(mark)s") % {"mark": edit.error_link[:40]}
     if len(edit.category) > CATEGORY_LIMIT:
         return "category", _("the error category is longer than %(limit)d characters") % {"limit": CATEGORY_LIMIT}
+    if edit.evidence and not _is_storable_evidence(edit.evidence):
+        return "evidence", _("a quote is empty, too long, or not within the text, or there are too many")
+    if len(edit.question) > trace_questions.MAX_CODE_LENGTH or not _is_storable_text(edit.question):
+        return "question", _("the question has an invalid code")
     if len(edit.text) > TEXT_LIMIT:
         return "text", _("the text is longer than %(limit)d characters") % {"limit": TEXT_LIMIT}
     if not _is_storable_text(edit.text) or not _is_storable_text(edit.category):
         return "text", _("the text contains an invalid character (NUL or an unpaired surrogate)")
     return None
+
+
+def _is_storable_evidence(quotes: Sequence[Quote]) -> bool:
+    def is_within(start: int | None, end: int | None) -> bool:
+        if start is None or end is None:
+            return start is None and end is None
+        return 0 <= start < end <= _MAX_INTEGER
+
+    return len(quotes) <= EVIDENCE_LIMIT and all(
+        0 < len(quote.text) <= QUOTE_LIMIT and _is_storable_text(quote.text) and is_within(quote.start, quote.end)
+        for quote in quotes
+    )
 
 
 def _is_storable_text(text: str) -> bool:
@@ -169,6 +210,7 @@ class StepReviewRow(NamedTuple):
     written_text: str | None = None
     comment: str = ""
     active_ms: int | None = None
+    missing: str = ""
 
 
 class JudgmentRow(NamedTuple):
@@ -178,6 +220,14 @@ class JudgmentRow(NamedTuple):
     reason: str = ""
     error_link: str = ""
     severity: int | None = None
+    evidence: list[dict[str, Any]] | None = None
+
+
+class AnswerRow(NamedTuple):
+    """The answer to a question on the whole trace; "" for none."""
+
+    value: str = ""
+    active_ms: int | None = None
 
 
 class HistoryEdit(NamedTuple):
@@ -190,6 +240,7 @@ class HistoryEdit(NamedTuple):
     kind: str
     step: int
     option: int | None
+    question: str
     was_applied: bool
 
 
@@ -208,6 +259,7 @@ class AssignmentFacts(NamedTuple):
     purpose: str
     protocol: str
     requires_kind: bool
+    questions: str | None  # on the whole trace, as JSON; None if the project has none
     lease_seconds: int
     trace_kind: str
     is_removed: bool
@@ -232,6 +284,7 @@ class AnswerSheet(NamedTuple):
     steps: dict[int, StepRow]
     reviews: dict[int, StepReviewRow]
     judgments: dict[tuple[int, int], JudgmentRow]
+    answers: dict[str, AnswerRow]  # by the code of the question
     history: tuple[HistoryEdit, ...]
 
     @property
@@ -244,9 +297,26 @@ class AnswerSheet(NamedTuple):
         return self.facts.trace_kind == TraceKind.PREGENERATED
 
     def with_changes(
-        self, reviews: dict[int, StepReviewRow], judgments: dict[tuple[int, int], JudgmentRow]
+        self,
+        reviews: dict[int, StepReviewRow],
+        judgments: dict[tuple[int, int], JudgmentRow],
+        answers: dict[str, AnswerRow],
     ) -> "AnswerSheet":
-        return self._replace(reviews={**self.reviews, **reviews}, judgments={**self.judgments, **judgments})
+        return self._replace(
+            reviews={**self.reviews, **reviews},
+            judgments={**self.judgments, **judgments},
+            answers={**self.answers, **answers},
+        )
+
+    def load_questions(self) -> tuple[TraceQuestion, ...]:
+        return trace_questions.parse_questions(_decode(self.facts.questions))
+
+    def count_unanswered(self) -> int:
+        """Return how many questions on the whole trace still need an answer."""
+        if self.facts.questions is None:
+            return 0
+        values = {code: answer.value for code, answer in self.answers.items()}
+        return len(trace_questions.find_unanswered(self.load_questions(), values))
 
     def number_steps(self) -> dict[int, int]:
         """Return the numbers of the rateable steps by position."""
@@ -283,7 +353,7 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
     )
     if not rows:
         raise AssignmentUnknown
-    *facts, steps_json, reviews_json, edits_json = rows[0]
+    *facts, steps_json, reviews_json, answers_json, edits_json = rows[0]
     steps = {
         position: StepRow(pk, is_rateable, tuple(option for _, option in sorted(options or ())))
         for pk, position, is_rateable, options in _decode(steps_json)
@@ -294,7 +364,8 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
         for option, *judgment in judgment_rows or ():
             judgments[position, option] = JudgmentRow(*judgment)
     history = tuple(itertools.starmap(HistoryEdit, _decode(edits_json)))
-    return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, history)
+    answers = {question: AnswerRow(*answer) for question, *answer in _decode(answers_json)}
+    return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, answers, history)
 
 
 def _decode(text: str | None) -> list[Any]:

@@ -16,7 +16,7 @@ from accounts.models import User
 from labeling.assignments import edits
 from labeling.assignments.answer_sheet import IncomingEdit
 from labeling.assignments.errors import CorrectionRefused, UnseenRatings
-from labeling.models import Assignment, CorrectionRequest, Judgment, RatingEdit, StepReview
+from labeling.models import Assignment, CorrectionRequest, Judgment, RatingEdit, StepReview, TraceAnswer
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.models.project import ProjectState
 
@@ -36,6 +36,7 @@ def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by
         copy = {"assignment": assignment.pk, "new": assignment.revision, "submitted": assignment.submitted_revision}
         rawsql.fetch_rows(_COPY_STEP_REVIEWS, copy)
         rawsql.fetch_rows(_COPY_JUDGMENTS, copy)
+        rawsql.fetch_rows(_COPY_ANSWERS, copy)
         _save_revision(assignment, reopened_at=now)
         _log(assignment, "assignment.reopened", by, now, revision=assignment.revision)
     return assignment
@@ -68,6 +69,7 @@ def discard_correction(
         drafts = StepReview.objects.filter(assignment=assignment, revision=assignment.revision)
         Judgment.objects.filter(turn__in=drafts).delete()
         drafts.delete()
+        TraceAnswer.objects.filter(assignment=assignment, revision=assignment.revision).delete()
         _log(assignment, "correction.discarded", by, now, revision=assignment.revision)
         assignment.revision = assignment.submitted_revision
         _save_revision(assignment, reopened_at=None)
@@ -171,18 +173,23 @@ def _log(assignment: Assignment, what: str, by: User | None, now: dt.datetime, *
 
 _COPY_STEP_REVIEWS = """
 INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, written_rating,
-  written_flagged, written_corrected_rating, comment, active_ms)
+  written_flagged, written_corrected_rating, comment, missing, active_ms)
 SELECT assignment_id, %(new)s, step_id, shown, chosen, written_text, written_rating, written_flagged,
-  written_corrected_rating, comment, active_ms
+  written_corrected_rating, comment, missing, active_ms
 FROM labeling_stepreview WHERE assignment_id = %(assignment)s AND revision = %(submitted)s"""
 
 _COPY_JUDGMENTS = """
-INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, value,
-  rollouts, successes)
-SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.value,
+INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence,
+  value, rollouts, successes)
+SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.value,
   j.rollouts, j.successes
 FROM labeling_stepreview first
 JOIN labeling_judgment j ON j.turn_id = first.id
 JOIN labeling_stepreview copy ON copy.assignment_id = first.assignment_id AND copy.step_id = first.step_id
   AND copy.revision = %(new)s
 WHERE first.assignment_id = %(assignment)s AND first.revision = %(submitted)s"""
+
+_COPY_ANSWERS = """
+INSERT INTO labeling_traceanswer (assignment_id, revision, question, value, active_ms)
+SELECT assignment_id, %(new)s, question, value, active_ms
+FROM labeling_traceanswer WHERE assignment_id = %(assignment)s AND revision = %(submitted)s"""

@@ -91,7 +91,7 @@ def _record(sheet: AnswerSheet, batch: EditBatch, now: dt.datetime) -> RecordedB
 
 
 def _load_sheet(batch: EditBatch) -> AnswerSheet:
-    return answer_sheet.load_answer_sheet(batch, steps={edit.step for edit in batch.edits})
+    return answer_sheet.load_answer_sheet(batch, steps={edit.step for edit in batch.edits if not edit.question})
 
 
 def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.datetime) -> int | None:
@@ -107,6 +107,7 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
         edits=[
             {
                 **msgspec.structs.asdict(new_edit.edit),
+                "evidence": new_edit.edit.stored_evidence(),
                 "seen": new_edit.seen,
                 "was_late": sheet.is_closed,
                 "was_applied": new_edit.was_applied,
@@ -122,6 +123,7 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
             }
             for (step, option), judgment in merged.judgments.items()
         ],
+        answers=[{"question": question, **answer._asdict()} for question, answer in merged.answers.items()],
         lease_ends_at=queue.renewed_lease_end(facts.state, facts.lease_seconds, facts.lease_ends_at, now),
         now=now,
     )

@@ -47,8 +47,9 @@ class ConflictingEdits(AssignmentError):
     """Another client's ratings won over those that came with the submit. The rater must see them first."""
 
     def __init__(self, lost: Sequence["LostEdit"], *, numbers: Mapping[int, int]) -> None:
-        self.numbers = sorted({numbers[each.target.step] for each in lost})  # as the work page counts steps
-        steps = ", ".join(map(str, self.numbers))
+        rated = {each.target.step for each in lost if not each.target.question}
+        self.numbers = sorted(numbers[step] for step in rated)  # as the work page counts steps
+        steps = ", ".join(map(str, self.numbers)) or _("none, but an answer on the whole trace differs")
         message = _(
             "Not submitted yet: your ratings in another tab or on another device differ (steps: "
             "%(steps)s). Check these steps, then submit again."

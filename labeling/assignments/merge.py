@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from labeling.assignments.answer_sheet import (
     PARTS,
+    AnswerRow,
     AnswerSheet,
     EditBatch,
     EditTarget,
@@ -60,11 +61,12 @@ class NewEdit(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """The changes of a batch: new rows of the history, and step reviews and judgments with new values."""
+    """The changes of a batch: new rows of the history, and step reviews, judgments and answers with new values."""
 
     new_edits: tuple[NewEdit, ...]
     reviews: dict[int, StepReviewRow]
     judgments: dict[tuple[int, int], JudgmentRow]
+    answers: dict[str, AnswerRow]
     lost: tuple[LostEdit, ...]
 
 
@@ -89,13 +91,17 @@ def merge_batch(sheet: AnswerSheet, batch: EditBatch, *, now: dt.datetime) -> Me
     new_edits = _decide_new_edits(sheet, client, fresh, stamps, newest)
     applied = [each.edit for each in new_edits if each.was_applied]
     reviews, judgments = _merge_step_reviews(sheet, fresh, applied, now), _merge_judgments(applied)
+    answers = _merge_answers(sheet, fresh, applied, now)
     if len(applied) == len(batch.edits):
-        return MergeResult(new_edits, reviews, judgments, lost=())
-    after = sheet.with_changes(reviews, judgments)
-    return MergeResult(new_edits, reviews, judgments, tuple(_find_lost_edits(after, client, in_order, stamps, newest)))
+        return MergeResult(new_edits, reviews, judgments, answers, lost=())
+    after = sheet.with_changes(reviews, judgments, answers)
+    lost = tuple(_find_lost_edits(after, client, in_order, stamps, newest))
+    return MergeResult(new_edits, reviews, judgments, answers, lost)
 
 
 def _find_fault(sheet: AnswerSheet, edit: IncomingEdit) -> tuple[str, str] | None:
+    if edit.kind == RatingEditKind.ANSWER:
+        return None
     step = sheet.steps.get(edit.step)
     if step is None:
         return "step", _("the trace has no step with this number")
@@ -115,7 +121,7 @@ def _current_stamps(
     stamps: dict[EditTarget, EditStamp] = {}
     newest: dict[EditTarget, int] = {}
     for earlier in sorted(history, key=lambda earlier: (earlier.version, earlier.sequence)):
-        target = edit_target(earlier.kind, earlier.step, earlier.option)
+        target = edit_target(earlier.kind, earlier.step, earlier.option, earlier.question)
         if earlier.was_applied:
             stamps[target] = EditStamp(earlier.client, earlier.sequence, earlier.seen)
         if earlier.client == client:
@@ -156,12 +162,14 @@ def _merge_step_reviews(
     max_ms = sheet.facts.max_active_ms(now)
     reviews: dict[int, StepReviewRow] = {}
     for edit in fresh:
+        if edit.kind == RatingEditKind.ANSWER:
+            continue
         review = reviews.get(edit.step) or sheet.reviews.get(edit.step) or _initial_step_review(sheet, edit.step)
-        shown, chosen, written_text, comment, active_ms = review
+        shown, chosen, written_text, comment, active_ms, missing = review
         active_ms = min(max_ms, (active_ms or 0) + edit.active_ms)
-        reviews[edit.step] = StepReviewRow(shown, chosen, written_text, comment, active_ms)
+        reviews[edit.step] = StepReviewRow(shown, chosen, written_text, comment, active_ms, missing)
     for edit in applied:
-        if PARTS[edit.kind] != "rating":
+        if PARTS[edit.kind] not in ("rating", "answer"):
             reviews[edit.step] = _apply_edit(reviews[edit.step], edit, len(sheet.steps[edit.step].options))
     return reviews
 
@@ -177,6 +185,8 @@ def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> St
     part = PARTS[edit.kind]
     if part == "comment":
         return review._replace(comment=edit.text)
+    if part == "missing":
+        return review._replace(missing=edit.text)
     if part == "written":
         return review._replace(written_text=edit.text or None)
     # `chosen` is a place among the options shown. The edit gives their order; the default is the order of the step.
@@ -190,11 +200,28 @@ def _apply_edit(review: StepReviewRow, edit: IncomingEdit, n_options: int) -> St
 def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], JudgmentRow]:
     return {
         (edit.step, edit.option): JudgmentRow(
-            edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity
+            *(edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity),
+            edit.stored_evidence(),
         )
         for edit in applied
         if PARTS[edit.kind] == "rating" and edit.option is not None
     }
+
+
+def _merge_answers(
+    sheet: AnswerSheet, fresh: Sequence[IncomingEdit], applied: Sequence[IncomingEdit], now: dt.datetime
+) -> dict[str, AnswerRow]:
+    """Return the answers to questions on the whole trace that new edits give or change, with their active time."""
+    answers: dict[str, AnswerRow] = {}
+    for edit in fresh if not sheet.is_closed else ():
+        if edit.kind == RatingEditKind.ANSWER:
+            value, active_ms = answers.get(edit.question) or sheet.answers.get(edit.question) or AnswerRow()
+            max_ms = sheet.facts.max_active_ms(now)
+            answers[edit.question] = AnswerRow(value, min(max_ms, (active_ms or 0) + edit.active_ms))
+    for edit in applied:
+        if edit.kind == RatingEditKind.ANSWER:
+            answers[edit.question] = answers[edit.question]._replace(value=edit.text)
+    return answers
 
 
 def _find_lost_edits(

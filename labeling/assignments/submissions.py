@@ -35,9 +35,9 @@ from labeling.assignments.errors import (
     UnseenRatings,
 )
 from labeling.assignments.merge import MergeResult
-from labeling.models import Assignment, Judgment, Project, Rater, StepReview, Submission
+from labeling.models import Assignment, Judgment, Project, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
-from labeling.projects import budgets, protocols
+from labeling.projects import budgets, protocols, trace_questions
 from labeling.quality import gold_monitor, settlements
 
 _SUBMIT = rawsql.load_sql(__file__, "submit.sql")
@@ -153,8 +153,11 @@ def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions
     """Return why the assignment cannot be submitted yet."""
     if merged.lost:
         return ConflictingEdits(merged.lost, numbers=sheet.number_steps())
-    protocol, steps = sheet.facts.protocol, _merged_sheet(sheet, merged).protocol_steps()
-    state = protocols.submit_state(protocol, steps, requires_kind=sheet.facts.requires_kind)
+    after = _merged_sheet(sheet, merged)
+    protocol, steps = sheet.facts.protocol, after.protocol_steps()
+    state = protocols.submit_state(
+        protocol, steps, requires_kind=sheet.facts.requires_kind, unanswered=after.count_unanswered()
+    )
     if not (options.ending or state.is_ready):
         return SubmissionIncomplete(state)
     promise = options.promise
@@ -186,7 +189,7 @@ def _merged_sheet(sheet: AnswerSheet, merged: MergeResult) -> AnswerSheet:
     if merged.new_edits or facts.state == AssignmentState.HELD:
         state = AssignmentState.OPENED if facts.state == AssignmentState.HELD else facts.state
         facts = facts._replace(version=facts.version + 1, state=state)
-    return sheet._replace(facts=facts).with_changes(merged.reviews, merged.judgments)
+    return sheet._replace(facts=facts).with_changes(merged.reviews, merged.judgments, merged.answers)
 
 
 def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.datetime) -> Submission | None:
@@ -200,6 +203,7 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
         return None
     submission, has_budget = inserted
     _finalize_step_reviews(sheet)
+    _delete_empty_answers(sheet)
     edits.log_assignment_event(
         _EVENT_OF_ENDING.get(ending, "submission.made"),
         facts.assignment,
@@ -238,7 +242,9 @@ def _insert_submission(
     """Write the submission and its assignment, and return the submission and whether the project has a budget. Return
     None, and write neither, if the assignment has changed."""
     facts = sheet.facts
-    active_ms = sum(review.active_ms or 0 for review in sheet.reviews.values()) + options.active_ms
+    times = [review.active_ms for review in sheet.reviews.values()]
+    times += [answer.active_ms for answer in sheet.answers.values()]
+    active_ms = sum(ms or 0 for ms in times) + options.active_ms
     columns = {
         "revision": facts.revision,
         "finish_reason": ending.value,
@@ -306,6 +312,21 @@ def _delete_after_first_error(sheet: AnswerSheet, end: int | None) -> None:
     )
     Judgment.objects.filter(turn__in=after).delete()
     after.delete()
+
+
+def _delete_empty_answers(sheet: AnswerSheet) -> None:
+    """Delete answers that say nothing: they were taken back, or the project no longer asks the question that way."""
+    if not sheet.answers:
+        return
+    questions = {question.code: question for question in sheet.load_questions()}
+    empty = [
+        code
+        for code, answer in sheet.answers.items()
+        if code not in questions or not trace_questions.is_answered(questions[code], answer.value)
+    ]
+    if empty:
+        answers = TraceAnswer.objects.filter(assignment=sheet.facts.assignment, revision=sheet.facts.revision)
+        answers.filter(question__in=empty).delete()
 
 
 def _apply_consequences(facts: AssignmentFacts, by: User | None, now: dt.datetime) -> None:

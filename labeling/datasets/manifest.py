@@ -26,7 +26,15 @@ from django.db.models import QuerySet
 
 import rawsql
 from accounts.models import User
-from formats.records import JudgmentRecord, OptionRecord, PartRecord, StepRecord, TurnRecord, WrittenStep
+from formats.records import (
+    EvidenceRecord,
+    JudgmentRecord,
+    OptionRecord,
+    PartRecord,
+    StepRecord,
+    TurnRecord,
+    WrittenStep,
+)
 from formats.rows import SEPARATOR, CompactRow, ExportRow, RowFacts, build_record
 from labeling.datasets import selection
 from labeling.datasets.selection import ExclusionRule, ManifestFilters, ScoreSource
@@ -257,6 +265,8 @@ class TurnRow(NamedTuple):
     value: float | None
     rollouts: int | None
     successes: int | None
+    evidence: str | None  # JSON
+    missing: str
 
 
 class _Step(NamedTuple):
@@ -345,7 +355,7 @@ def _build_turns(rows: Iterator[TurnRow], steps: Mapping[int, _Step]) -> Iterato
                 turn.written_text, turn.written_rating, turn.written_flagged, turn.written_corrected_rating
             )
         shown = None if turn.shown is None else _build_judgments(turn.shown, judgments, step)
-        yield TurnRecord(step.position, shown, turn.chosen, written, turn.comment, turn.active_ms)
+        yield TurnRecord(step.position, shown, turn.chosen, written, turn.comment, turn.active_ms, turn.missing)
 
 
 def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[JudgmentRecord]:
@@ -360,6 +370,7 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
             else JudgmentRecord(
                 *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
                 *(row.severity, row.value, row.rollouts, row.successes),
+                msgspec.json.decode(row.evidence or "[]", type=list[EvidenceRecord]),
             )
         )
     return records

@@ -12,7 +12,11 @@ SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score
   a.saw_reference_answer, a.saw_final_verdict, g.version AS guideline, l.generation AS round, a.opened_at,
   d.arm AS draw_arm, l.arm AS lane_arm, d.batch, d.rank, d.q, d.n_left, d.prm, d.score AS prm_score,
   s.name AS source, s.licence, u.submitted_at, u.finish_reason, u.finish_note, u.protocol, u.total_ms, u.generation,
-  u.is_quality_control, u.is_screening, CASE WHEN h.is_hidden THEN NULL ELSE u.residue END AS residue,
+  u.is_quality_control, u.is_screening,
+  CASE WHEN (SELECT EXISTS (SELECT 1 FROM labeling_traceanswer)) THEN
+    (SELECT json_object_agg(n.question, n.value ORDER BY n.question)::text FROM labeling_traceanswer n
+     WHERE n.assignment_id = u.assignment_id AND n.revision = u.revision) END AS answers,
+  CASE WHEN h.is_hidden THEN NULL ELSE u.residue END AS residue,
   CASE WHEN h.is_hidden THEN r.pseudonym::text ELSE r.labeler END AS labeler, r.machine, r.kind AS rater_kind,
   v.name AS label_source, v.labels_are AS label_kind, NULL AS identity, t.kind, t.n_steps, t.answer,
   t.verifier_score, t.is_right, NULLIF(t.metadata, '{}')::text AS metadata, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,

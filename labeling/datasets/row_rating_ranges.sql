@@ -10,19 +10,20 @@ JOIN labeling_submission u ON u.id = m.submission_id
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, MIN(t.id - t.step_id) AS ahead,
     MAX(t.id - t.step_id) AS most_ahead, STRING_AGG(t.step_id || ':' || t.active_ms, ' ') AS times,
-    COUNT(*) FILTER (WHERE t.shown IS DISTINCT FROM '0' OR t.written_text IS NOT NULL OR t.comment <> '') AS n_others,
+    COUNT(*) FILTER (WHERE t.shown IS DISTINCT FROM '0' OR t.written_text IS NOT NULL OR t.comment <> ''
+      OR t.missing <> '') AS n_others,
     STRING_AGG(COALESCE(t.chosen::text, ''), ';') AS chosen
   FROM (
-    SELECT t.id, t.step_id, t.shown, t.chosen, t.written_text, t.comment, t.active_ms FROM labeling_stepreview t
+    SELECT t.id, t.step_id, t.shown, t.chosen, t.written_text, t.comment, t.missing, t.active_ms FROM labeling_stepreview t
     WHERE t.assignment_id = u.assignment_id AND t.revision = u.revision ORDER BY t.step_id) AS t) AS x
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n,
     COUNT(*) FILTER (WHERE j.category <> '' OR j.reason <> '' OR j.error_link <> '' OR j.severity IS NOT NULL
-      OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
+      OR j.evidence IS NOT NULL OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
       AS n_others,
     STRING_AGG(COALESCE(j.rating::text, '') || ',' || COALESCE(j.flagged::text, ''), ';') AS judged
   FROM (
-    SELECT j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.value, j.rollouts
+    SELECT j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.value, j.rollouts
     FROM labeling_judgment j
     WHERE j.turn_id BETWEEN x.first_step + x.ahead AND x.last_step + x.ahead AND x.ahead = x.most_ahead
       AND x.last_step - x.first_step = x.n - 1 AND x.n_others = 0 ORDER BY j.turn_id) AS j) AS y

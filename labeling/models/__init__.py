@@ -1,6 +1,14 @@
 """The models of the domain. Each module names the package that owns its tables; only that package writes them."""
 
-from labeling.models.assignment import Assignment, CorrectionRequest, Judgment, RatingEdit, StepReview, Submission
+from labeling.models.assignment import (
+    Assignment,
+    CorrectionRequest,
+    Judgment,
+    RatingEdit,
+    StepReview,
+    Submission,
+    TraceAnswer,
+)
 from labeling.models.consensus import (
     AdjudicationTask,
     AgreementTally,

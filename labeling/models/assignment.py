@@ -244,6 +244,7 @@ class StepReview(models.Model):
     written_flagged = models.BooleanField(null=True, blank=True)
     written_corrected_rating = models.SmallIntegerField(null=True, blank=True)
     comment = models.TextField(blank=True)
+    missing = models.TextField(blank=True, db_default="")  # what the trace leaves out after this step
     active_ms = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
@@ -281,6 +282,8 @@ class Judgment(models.Model):
     reason = models.TextField(blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
+    # Quotes of the option that show the error, as `formats.records.EvidenceRecord` has them; null for none.
+    evidence = models.JSONField(null=True, blank=True)
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -308,12 +311,34 @@ class Judgment(models.Model):
         return f"{self.rating} for {self.option_id}"
 
 
+class TraceAnswer(models.Model):
+    """A rater's answer to a question on the whole trace, within one revision of one assignment."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="answers", db_index=False)
+    revision = models.PositiveSmallIntegerField(default=1)
+    question = models.CharField(max_length=40)  # its code
+    value = models.TextField()  # the code of the chosen answer, or a text
+    active_ms = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["assignment", "revision", "question"], name="a_question_is_answered_once_a_revision"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"answer to {self.question} of {self.assignment_id}.{self.revision}"
+
+
 class RatingEditKind(models.TextChoices):
     RATE = "rate", _("rated")
     UNDO = "undo", _("undid")
     CHOOSE = "choose", _("chose an option")
     WRITE_STEP = "write_step", _("wrote a step")
     COMMENT = "comment", _("commented")
+    MISSING = "missing", _("noted what is missing")
+    ANSWER = "answer", _("answered a question")
 
 
 class RatingEdit(models.Model):
@@ -329,13 +354,15 @@ class RatingEdit(models.Model):
     version = models.PositiveIntegerField()  # the assignment's version after its batch: the order of arrival
     revision = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=12, choices=RatingEditKind)
-    step = models.PositiveIntegerField()  # position
+    step = models.PositiveIntegerField()  # position; 0 for an answer to a question on the whole trace
     option = models.PositiveSmallIntegerField(null=True, blank=True)  # position
+    question = models.CharField(max_length=40, blank=True, db_default="")  # the code of a question on the whole trace
     rating = models.SmallIntegerField(null=True, blank=True)
     flagged = models.BooleanField(null=True, blank=True)
     category = models.CharField(max_length=500, blank=True)
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
+    evidence = models.JSONField(null=True, blank=True)
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

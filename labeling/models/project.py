@@ -86,9 +86,14 @@ class Project(models.Model):
     asks_severity = models.BooleanField(default=False)
     asks_reason = models.BooleanField(default=False)
     asks_corrected_step = models.BooleanField(default=False)
+    asks_evidence = models.BooleanField(default=False)  # quotes of a negative step
+    asks_omissions = models.BooleanField(default=False)  # what is missing after a step
 
     # The short rules and kinds of errors on the work page; empty until a lead or the first import chooses them.
     rating_rules = models.JSONField(default=dict, blank=True)
+
+    # Questions on the whole trace, which raters answer after the steps: `labeling.projects.trace_questions`.
+    trace_questions = models.JSONField(default=list, blank=True)
 
     # Whether raters see their weekly results on hidden gold, without the traces.
     shows_weekly_gold = models.BooleanField(default=False)
@@ -186,6 +191,7 @@ class Guideline(models.Model):
     version = models.PositiveIntegerField()
     body = models.TextField()
     changes = models.TextField(blank=True)  # since the previous version
+    taxonomy = models.JSONField(default=dict, blank=True)  # of this version: `labeling.projects.taxonomies`
     published_at = models.DateTimeField()
     published_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
 

@@ -16,7 +16,7 @@ from events import audit_log
 from labeling import queue
 from labeling.models import Assignment, ConsentText, Guideline, Project
 from labeling.models.project import ProjectState
-from labeling.projects import budgets, pay_rates
+from labeling.projects import budgets, pay_rates, taxonomies
 
 # The event of each state, and the states before it. An archived project becomes closed first, so that a lead checks it.
 _TRANSITIONS: dict[ProjectState, tuple[str, tuple[ProjectState, ...]]] = {
@@ -68,8 +68,8 @@ CHANGEABLE_SETTINGS = frozenset(
     | {"screening_pass_share", "uses_probability", "uses_protection"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "needs_error_category", "takes_several_kinds"}
-    | {"asks_severity", "asks_reason", "asks_corrected_step"}
-    | {"shows_weekly_gold", "shows_retired_gold", "rating_rules"}
+    | {"asks_severity", "asks_reason", "asks_corrected_step", "asks_evidence", "asks_omissions"}
+    | {"shows_weekly_gold", "shows_retired_gold", "rating_rules", "trace_questions"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
     | {"signature_parameter", "completion_traces", "completion_url", "completion_code"}
     | {"screened_out_url", "screened_out_code", "no_consent_url", "no_consent_code"}
@@ -78,7 +78,9 @@ CHANGEABLE_SETTINGS = frozenset(
 
 
 def change_settings(*, project: Project, by: User | None, now: dt.datetime, **options: Any) -> None:
-    """Change settings. Open traces keep the settings they were opened with. Raises SettingNotChangeable."""
+    """Change settings. Open traces keep the settings they were opened with. Raises SettingNotChangeable.
+
+    If raters are asked other kinds of errors or questions, the guideline gets a new version."""
     unknown = options.keys() - CHANGEABLE_SETTINGS - {"overlap"}
     if unknown:
         raise ValueError(f"not a changeable setting: {min(unknown)}")
@@ -95,8 +97,10 @@ def change_settings(*, project: Project, by: User | None, now: dt.datetime, **op
         Project.objects.filter(pk=project.pk).update(**changed, **rates)
         detail = {name: [_as_json(getattr(locked, name)), _as_json(value)] for name, value in changed.items()}
         _log_project_event("project.changed", project, by, now, **detail)
-    for name, value in {**changed, **rates}.items():
-        setattr(project, name, value)
+        for name, value in {**changed, **rates}.items():
+            setattr(project, name, value)
+        if changed.keys() & taxonomies.TAXONOMY_SETTINGS:
+            _publish_taxonomy(project, by, now)
     if rates:
         budgets.recount_spending(project=project, now=now)
 
@@ -106,7 +110,17 @@ def set_first_rating_rules(*, project: Project, rules: dict[str, Any], by: User 
     with transaction.atomic():
         if Project.objects.filter(pk=project.pk, rating_rules={}).update(rating_rules=rules):
             _log_project_event("project.changed", project, by, now, rating_rules=[{}, rules])
-    project.refresh_from_db(fields=["rating_rules"])
+        project.refresh_from_db(fields=["rating_rules"])
+        _publish_taxonomy(project, by, now)
+
+
+def _publish_taxonomy(project: Project, by: User | None, now: dt.datetime) -> None:
+    """Publish the next version of the guideline, with the same text, if what raters are asked has changed."""
+    guideline, taxonomy = project.guideline, taxonomies.load_taxonomy(project)
+    if guideline is None or guideline.taxonomy == taxonomies.store_taxonomy(taxonomy):
+        return
+    changes = taxonomies.describe_changes(taxonomies.parse_taxonomy(guideline.taxonomy), taxonomy)
+    publish_guideline(project=project, body=guideline.body, changes=changes, by=by, now=now)
 
 
 def _as_json(value: Any) -> Any:
@@ -132,10 +146,16 @@ def publish_guideline(
     """Publish the next version of the guideline. Raters must read it before their next trace, so held traces are
     released. `changes` summarizes the differences for raters."""
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)
+        locked = Project.objects.select_for_update().get(pk=project.pk)
         last = project.guidelines.aggregate(version=Max("version"))["version"] or 0
         guideline = Guideline.objects.create(
-            project=project, version=last + 1, body=body, changes=changes, published_at=now, published_by=by
+            project=project,
+            version=last + 1,
+            body=body,
+            changes=changes,
+            taxonomy=taxonomies.store_taxonomy(taxonomies.load_taxonomy(locked)),
+            published_at=now,
+            published_by=by,
         )
         project.guideline = guideline
         project.save(update_fields=["guideline"])

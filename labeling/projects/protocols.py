@@ -75,6 +75,7 @@ class SubmitCode(StrEnum):
     RATE_BEFORE = "rate_before"
     RATE_ALTERNATIVES = "rate_alternatives"
     EXPLAIN_ERROR = "explain_error"
+    ANSWER_QUESTIONS = "answer_questions"
     FIRST_ERROR = "first_error"
     NO_ERROR = "no_error"
     ALL_RATED = "all_rated"
@@ -84,7 +85,7 @@ class SubmitState(NamedTuple):
     """Whether a trace can be submitted, and if not, what is missing."""
 
     code: SubmitCode
-    missing: int = 0  # ratings, or kinds of errors
+    missing: int = 0  # ratings, kinds of errors, or answers to questions on the whole trace
     number: int | None = None  # of the step with the first error, or without a kind, as people count
 
     @property
@@ -137,14 +138,16 @@ def finish_reason_of(code: str) -> FinishReason:
     return FinishReason.FOUND_ERROR if code == SubmitCode.FIRST_ERROR else FinishReason.SOLUTION
 
 
-def submit_state(protocol: str, steps: Sequence[ProtocolStep], *, requires_kind: bool = False) -> SubmitState:
-    """Return whether a submission has the ratings that the protocol needs, and with `requires_kind` the kind of each
-    error."""
+def submit_state(
+    protocol: str, steps: Sequence[ProtocolStep], *, requires_kind: bool = False, unanswered: int = 0
+) -> SubmitState:
+    """Return whether a submission has the ratings that the protocol needs, with `requires_kind` the kind of each error,
+    and the answers to the questions on the whole trace."""
     state = _rating_state(protocol, steps)
     negative = [step for step in _list_path(protocol, steps) if step.ratings[0] == NEGATIVE]
     unexplained = [step.position for step in negative if not step.has_kind]
     if not (state.is_ready and requires_kind and unexplained):
-        return state
+        return SubmitState(SubmitCode.ANSWER_QUESTIONS, unanswered) if state.is_ready and unanswered else state
     number = sum(step.is_rateable for step in steps if step.position <= unexplained[0])
     return SubmitState(SubmitCode.EXPLAIN_ERROR, len(unexplained), number)
 
@@ -185,6 +188,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
             "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
         ),
         SubmitCode.EXPLAIN_ERROR: (explain, explain),
+        SubmitCode.ANSWER_QUESTIONS: forms("Answer {count} more question", "Answer {count} more questions"),
         SubmitCode.FIRST_ERROR: (first_error, first_error),
         SubmitCode.NO_ERROR: (no_error, no_error),
         SubmitCode.ALL_RATED: (all_rated, all_rated),

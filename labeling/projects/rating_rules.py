@@ -11,25 +11,29 @@ from django.utils.text import slugify
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from labeling.models import Project
+from labeling.models.assignment import Severity
 
 MAX_RULE_LENGTH = 200
 MAX_KINDS = 12
 MAX_KIND_LENGTH = 60
+MAX_HELP_LENGTH = 200
 _MAX_CODE_LENGTH = 40  # `Judgment.category` has room for twelve
 
 
 class ErrorKind(NamedTuple):
     code: str  # stored with the rating
     name: str | Promise
+    help: str | Promise = ""
 
 
 class RatingRules(NamedTuple):
-    """One sentence for each rating, and the kinds of errors that raters choose from."""
+    """One sentence for each rating, the kinds of errors that raters choose from, and the names of severities."""
 
     negative: str | Promise
     neutral: str | Promise
     positive: str | Promise
     kinds: tuple[ErrorKind, ...]
+    severities: tuple[str, ...] = ()  # names, from the lowest to the highest; empty for the usual ones
 
 
 class RulesTemplate(NamedTuple):
@@ -112,8 +116,9 @@ def load_rating_rules(project: Project) -> RatingRules:
     stored = project.rating_rules
     if not stored:
         return RULES_TEMPLATES[DEFAULT_TEMPLATE].rules
-    kinds = tuple(ErrorKind(code, name) for code, name in stored["kinds"])
-    return RatingRules(stored["negative"], stored["neutral"], stored["positive"], kinds)
+    kinds = tuple(ErrorKind(*kind) for kind in stored["kinds"])
+    severities = tuple(stored.get("severities", ()))
+    return RatingRules(stored["negative"], stored["neutral"], stored["positive"], kinds, severities)
 
 
 def copy_template(template: str) -> dict[str, Any]:
@@ -123,24 +128,38 @@ def copy_template(template: str) -> dict[str, Any]:
 
 def store_rules(rules: RatingRules) -> dict[str, Any]:
     """Return rules as `Project.rating_rules` has them."""
-    return {
+    stored: dict[str, Any] = {
         "negative": str(rules.negative),
         "neutral": str(rules.neutral),
         "positive": str(rules.positive),
-        "kinds": [[code, str(name)] for code, name in rules.kinds],
+        "kinds": [store_kind(kind) for kind in rules.kinds],
     }
+    return {**stored, "severities": list(rules.severities)} if rules.severities else stored
 
 
-def name_kinds(names: Iterable[str], known: Iterable[ErrorKind]) -> tuple[ErrorKind, ...]:
-    """Return kinds of errors with these names. A kind that keeps its name keeps its code; a new one gets a code that no
-    other kind has had."""
+def store_kind(kind: ErrorKind) -> list[str]:
+    """Return the code and the name of a kind, and its hint if it has one."""
+    return [kind.code, str(kind.name), *([str(kind.help)] if kind.help else [])]
+
+
+def name_severities(project: Project) -> dict[int, str]:
+    """Return the name of each severity."""
+    names = load_rating_rules(project).severities or [severity.label for severity in Severity]
+    return dict(zip(Severity.values, map(str, names), strict=True))
+
+
+def name_kinds(
+    names: Iterable[str], known: Iterable[ErrorKind], hints: Mapping[str, str] | None = None
+) -> tuple[ErrorKind, ...]:
+    """Return kinds of errors with these names and hints. A kind that keeps its name keeps its code; a new one gets a
+    code that no other kind has had."""
     codes = {str(kind.name): kind.code for kind in known}
     kinds: dict[str, ErrorKind] = {}
     for name in names:
         if name in (str(kind.name) for kind in kinds.values()):
             continue
         code = codes.get(name) or _make_code(name, {*codes.values(), *kinds})
-        kinds[code] = ErrorKind(code, name)
+        kinds[code] = ErrorKind(code, name, (hints or {}).get(name, ""))
     return tuple(kinds.values())
 
 

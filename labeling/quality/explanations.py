@@ -1,4 +1,5 @@
-"""Agreement on how raters explain errors: on the kind and the severity of steps that several of them rate negative."""
+"""Agreement on what raters say besides ratings: kind and severity of steps that several of them rate negative, and
+answers to questions on the whole trace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,15 +7,17 @@ from typing import Any
 import numpy as np
 from django.db.models import F
 
-from labeling.models import Assignment, Judgment
+from labeling.models import Assignment, Judgment, Project, TraceAnswer
 from labeling.models.assignment import Severity
+from labeling.projects import trace_questions
+from labeling.projects.trace_questions import QuestionKind, TraceQuestion
 from labeling.quality import tallies
 from labeling.quality.consensus import NEGATIVE
 from stats import agreement, rating_patterns
 from stats.rating_patterns import RatingPatterns
 
 MAX_SUBMISSIONS = 2000  # the latest ones
-_Answer = tuple[int, int, str | int]  # problem, step, and what one rater answered
+_Answer = tuple[int, int, str | int]  # problem, step or trace, and what one rater answered
 
 
 def compute_explanation_agreement(project_id: int) -> dict[str, Any]:
@@ -24,10 +27,8 @@ def compute_explanation_agreement(project_id: int) -> dict[str, Any]:
     of these the answers that were given. So it says how well raters agree on what is wrong, given that something is. A
     rater's latest revision counts unless it is set aside.
     """
-    newest = Assignment.objects.filter(project=project_id, report__isnull=False, set_aside=None)
-    ids = list(newest.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:MAX_SUBMISSIONS])
     rows = Judgment.objects.filter(
-        turn__assignment__in=ids,
+        turn__assignment__in=_list_newest(project_id),
         turn__revision=F("turn__assignment__submitted_revision"),
         option__position=0,
         rating=NEGATIVE,
@@ -39,6 +40,37 @@ def compute_explanation_agreement(project_id: int) -> dict[str, Any]:
         "kind": _estimate_kinds(kinds),
         "severity": _estimate_severity(severities),
     }
+
+
+def _list_newest(project_id: int) -> list[int]:
+    newest = Assignment.objects.filter(project=project_id, report__isnull=False, set_aside=None)
+    return list(newest.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:MAX_SUBMISSIONS])
+
+
+def compute_answer_agreement(project: Project) -> dict[str, dict[str, Any]]:
+    """Return Krippendorff's alpha for each question on the whole trace: ordinal for a scale, nominal for a choice.
+
+    It covers the same submissions as the agreement on errors. Answers that the question no longer offers are left out,
+    and so are questions that are answered with a text.
+    """
+    asked = {question.code: question for question in trace_questions.load_trace_questions(project) if question.choices}
+    if not asked:
+        return {}
+    rows = TraceAnswer.objects.filter(
+        assignment__in=_list_newest(project.pk), revision=F("assignment__submitted_revision"), question__in=asked
+    )
+    values = list(rows.values_list("question", "assignment__trace__problem_id", "assignment__trace_id", "value"))
+    return {
+        code: _estimate_answers(question, [answer for asked_code, *answer in values if asked_code == code])
+        for code, question in asked.items()
+    }
+
+
+def _estimate_answers(question: TraceQuestion, answers: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    scale = [choice.code for choice in question.choices]
+    patterns = _count_patterns([(*place, value) for *place, value in answers if value in scale], scale)
+    name = "alpha_ordinal" if question.kind == QuestionKind.SCALE else "alpha_nominal"
+    return tallies.estimate_row(agreement.estimate_step_statistics(patterns, names=(name,), with_bootstrap=False)[name])
 
 
 def _estimate_kinds(answers: Sequence[_Answer]) -> dict[str, Any]:

@@ -23,7 +23,8 @@ ended AS (
 SELECT s.assignment_id, s.revision, a.trace_id,
   CASE WHEN a.is_assisted AND w.kind <> 'machine' THEN -a.rater_id ELSE a.rater_id END AS rater_id, e.position,
   COUNT(r.position) FILTER (WHERE e.position IS NULL OR r.position < e.position) AS n_passed,
-  e.position IS NULL AND COALESCE(s.finish_reason IN ('give_up', 'bad_problem'), false) AS is_censored,
+  e.position IS NULL AND (COALESCE(s.finish_reason IN ('give_up', 'bad_problem'), false) OR COUNT(r.position) = 0)
+    AS is_censored,
   COALESCE(s.finish_reason = 'bad_problem', false) AS has_bad_problem,
   NOT a.is_assisted AND w.kind <> 'machine' AS is_blind, a.population = 'extra' AS is_extra
 FROM asked q

@@ -30,6 +30,7 @@
     confusion    {"counts": 3 × 3 over -1, 0, +1 (rows the consensus, columns the rating), "recall": {"-1": ESTIMATE,
                  …}, "over_credit": missed errors, "over_blame": false alarms, "n_traces"}: the latest resolved traces
     explanations {"kind": ESTIMATE, "severity": ESTIMATE}: alpha on steps that several raters rated negative
+    answers      {code of a question on the whole trace: ESTIMATE}: alpha of its answers
     settlements  {state: number of traces}
     watching     {"bar": gold threshold, "reason" if there is none, "screens": whether it is based on raters who passed
                  the screening, "gold_a_rater", "false_pauses": of 100 raters exactly at the threshold, per month}
@@ -222,6 +223,7 @@ def build_stats_content(*, project_id: int, now: dt.datetime) -> dict[str, Any]:
         "raters": _build_raters(project_id, everything.pairs),
         "confusion": error_breakdowns.compute_confusion(project_id),
         "explanations": explanations.compute_explanation_agreement(project_id),
+        "answers": explanations.compute_answer_agreement(Project.objects.get(pk=project_id)),
         "settlements": settlements.count_by_state(project_id),
         "settled": _count_resolved(project_id),
         "days": workdays.sum_time_by_day(project_id),

@@ -76,6 +76,7 @@ def update_assignment(
     edits: _Rows = (),
     reviews: _Rows = (),
     judgments: _Rows = (),
+    answers: _Rows = (),
 ) -> int | None:
     """Write these rows, and open the assignment if it is held, in one statement. Return the new version, or None if the
     assignment is not as expected.
@@ -92,7 +93,9 @@ def update_assignment(
         {
             **expected,
             "new_version": new_version,
-            "content": orjson.dumps({"edits": edits, "reviews": reviews, "judgments": judgments}).decode(),
+            "content": orjson.dumps(
+                {"edits": edits, "reviews": reviews, "judgments": judgments, "answers": answers}
+            ).decode(),
             "client": client,
             "now": now,
             "lease_ends_at": lease_ends_at,

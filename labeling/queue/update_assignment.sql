@@ -1,11 +1,11 @@
--- Update an assignment: append edits to the history, upsert step reviews and judgments, set the new version, and open the
--- assignment if it is held. Returns the new version. Returns no row, and changes nothing, if the assignment is not as
+-- Update an assignment: append edits to the history, upsert step reviews, judgments and answers, set the new version, and
+-- open the assignment if it is held. Returns the new version. Returns no row, and changes nothing, if the assignment is not as
 -- expected.
 --
 -- Parameters
 --   assignment, version, state, revision, submitted_revision, is_reopened   the expected assignment
 --   new_version    its version after the update
---   content        JSON with the lists `edits`, `reviews`, and `judgments`; each row is an object by column
+--   content        JSON with the lists `edits`, `reviews`, `judgments`, and `answers`; each row is an object by column
 --   client, now    the client that sent the edits, and their time of arrival
 --   lease_ends_at  the new end of the lease; NULL leaves it unchanged
 --
@@ -20,31 +20,38 @@ content AS MATERIALIZED (SELECT %(content)s::json AS body),
 
 new_edits AS (
   INSERT INTO labeling_ratingedit (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
-    rating, flagged, category, error_link, severity, text, active_ms, made_at, was_late, was_applied)
+    question, rating, flagged, category, error_link, severity, evidence, text, active_ms, made_at, was_late, was_applied)
   SELECT mine.id, %(client)s, mine.version, mine.revision, %(now)s::timestamptz, w.*
   FROM mine, content, json_to_recordset(content.body -> 'edits')
-    AS w(sequence int, seen int, kind text, step int, option int, rating int, flagged boolean, category text,
-         error_link text, severity int, text text, active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
+    AS w(sequence int, seen int, kind text, step int, option int, question text, rating int, flagged boolean, category text,
+         error_link text, severity int, evidence jsonb, text text, active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
 
 new_reviews AS (
-  INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms)
+  INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms, missing)
   SELECT mine.id, mine.revision, u.* FROM mine, content, json_to_recordset(content.body -> 'reviews')
-    AS u(step_id bigint, shown text, chosen int, written_text text, comment text, active_ms int)
+    AS u(step_id bigint, shown text, chosen int, written_text text, comment text, active_ms int, missing text)
   ON CONFLICT (assignment_id, revision, step_id) DO UPDATE SET shown = excluded.shown, chosen = excluded.chosen,
-    written_text = excluded.written_text, comment = excluded.comment, active_ms = excluded.active_ms
+    written_text = excluded.written_text, comment = excluded.comment, active_ms = excluded.active_ms,
+    missing = excluded.missing
   RETURNING id, step_id),
 
 -- Every judgment of a batch has its step review in the same batch.
 new_judgments AS (
-  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity)
-  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity
+  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence)
+  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence
   FROM content, json_to_recordset(content.body -> 'judgments')
     AS j(step_id bigint, option_id bigint, rating int, flagged boolean, category text, reason text,
-         error_link text, severity int)
+         error_link text, severity int, evidence jsonb)
   JOIN new_reviews USING (step_id)
   ON CONFLICT (turn_id, option_id) DO UPDATE SET rating = excluded.rating, flagged = excluded.flagged,
     category = excluded.category, reason = excluded.reason, error_link = excluded.error_link,
-    severity = excluded.severity)
+    severity = excluded.severity, evidence = excluded.evidence),
+
+new_answers AS (
+  INSERT INTO labeling_traceanswer (assignment_id, revision, question, value, active_ms)
+  SELECT mine.id, mine.revision, n.* FROM mine, content, json_to_recordset(content.body -> 'answers')
+    AS n(question text, value text, active_ms int)
+  ON CONFLICT (assignment_id, revision, question) DO UPDATE SET value = excluded.value, active_ms = excluded.active_ms)
 
 -- Opening fixes the guideline and what the rater can see. `claim.sql` sets the same columns for a new assignment.
 UPDATE labeling_assignment a SET version = mine.version,

@@ -48,6 +48,7 @@ from labeling.models import (
     StepReview,
     Submission,
     Trace,
+    TraceAnswer,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.traces import packed_rows
@@ -79,16 +80,17 @@ SUBMISSION = BulkTable(
 TURN = BulkTable(
     StepReview,
     *("id", "assignment_id", "revision", "step_id", "shown", "chosen", "written_text", "written_rating"),
-    *("written_flagged", "written_corrected_rating", "comment", "active_ms"),
+    *("written_flagged", "written_corrected_rating", "comment", "active_ms", "missing"),
 )
 JUDGMENT = BulkTable(
     Judgment,
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
-    *("rollouts", "successes"),
+    *("rollouts", "successes", "evidence"),
 )
+ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
-CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT)
+CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
@@ -444,6 +446,8 @@ class SubmissionRows:
             assignment_id = self._add(submission, rater_id)
             for turn in submission.record.turns:
                 self._add_turn(assignment_id, turn, submission.trace, traces)
+            for question, value in submission.record.answers.items():
+                self._rows.by_table[ANSWER].append((self._rows.new_id[ANSWER](), assignment_id, 1, question, value))
 
     def _select_new(self, submissions: list[_NewSubmission]) -> list[_NewSubmission]:
         digests = {submission.key[0] for submission in submissions}
@@ -500,7 +504,8 @@ class SubmissionRows:
         self.rated.add(submission.trace.pk)
         if purpose == AssignmentPurpose.WORK and record.machine:
             self.with_machine_ratings.add(submission.trace.pk)
-        if purpose == AssignmentPurpose.WORK and not record.machine and submission.trace.kind == PREGENERATED:
+        is_vote = not record.machine and submission.trace.kind == PREGENERATED and bool(record.turns)
+        if purpose == AssignmentPurpose.WORK and is_vote:
             self._with_votes.add(submission.trace.pk)
             self._n_submissions[submission.trace.pk] += 1
         return assignment_id
@@ -514,7 +519,7 @@ class SubmissionRows:
                 None if turn.shown is None else " ".join(map(str, places)),
                 turn.chosen,
                 *_written_columns(turn.written),
-                *(turn.comment, turn.active_ms),
+                *(turn.comment, turn.active_ms, turn.missing),
             )
         )
         for place, judgment in zip(places, turn.shown or (), strict=True):
@@ -526,6 +531,7 @@ class SubmissionRows:
                     *(judgment_id, turn_id, step.option_ids[place], judgment.rating, judgment.flagged),
                     *(judgment.category, judgment.reason, judgment.error_link, judgment.severity),
                     *(judgment.value, judgment.rollouts, judgment.successes),
+                    msgspec.json.encode(judgment.evidence).decode() if judgment.evidence else None,
                 )
             )
 

@@ -99,6 +99,7 @@ DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:edit_overlap": ("post", answers_for_managers(422), project_args),
     "dashboard:guideline": ("get", answers_for_readers(200), project_args),
     "dashboard:rating_rules": ("get", answers_for_readers(200), project_args),
+    "dashboard:trace_questions": ("get", answers_for_readers(200), project_args),
     "dashboard:notices": ("get", answers_for_managers(200), project_args),
     "dashboard:choose_mail": ("post", answers_for_managers(302), project_args, {"mail": "import.done"}),
     "dashboard:create_webhook": ("post", answers_for_managers(422), project_args),

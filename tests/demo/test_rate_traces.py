@@ -12,7 +12,7 @@ from accounts import tokens
 from accounts.models import LinkPurpose
 from demo import make_projects, rate_traces, records, simulated_raters
 from labeling import queue
-from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission
+from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission, TraceAnswer
 from labeling.quality import consensus
 from labeling.quality.adjudication import list_contested
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
@@ -106,3 +106,14 @@ def test_make_demo_prints_links_that_work_once(
     assert tokens.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now).username == "annotator"
     with pytest.raises(tokens.LoginLinkInvalid):
         tokens.use_link(token=token, purpose=LinkPurpose.LOGIN, now=now)
+
+
+def test_simulated_raters_answer_questions_on_the_whole_trace(demo: make_projects.DemoProjects) -> None:
+    agents = demo.projects[1]
+    n_questions = len(agents.trace_questions)
+    assert n_questions > 1
+    answers = TraceAnswer.objects.filter(assignment__project=agents)
+    assert answers.count() == n_questions * Submission.objects.filter(project=agents).count() > 0
+    stats = load_project_stats(project_id=agents.pk)
+    assert stats is not None
+    assert set(stats.content["answers"]) == {question["code"] for question in agents.trace_questions}

@@ -28,6 +28,7 @@ def read() -> TraceRecord:
     changes = {"problem": PROBLEM, "pre_generated_steps": STEPS, "pre_generated_answer": "54", "labeler": "r1"}
     found = prm.make_record(prm.make_step(STEPS[0]), wrong, **changes)
     found.ref, found.is_right, found.outcome_by = "x-1", False, "file"
+    found.submissions[0].answers = {"final_label": "-1"}
     found.problem = structs.replace(found.problem, domain=DOMAIN)
     found.steps[1] = StepRecord([OptionRecord(STEPS[1]), OptionRecord(BETTER)])
     found.provenance = ProvenanceRecord("base-model", "some-model", segmenter="lines 1")

@@ -7,8 +7,9 @@ import pytest
 
 from formats import label_sets
 from formats.label_sets import RatedStep
-from labeling.projects import protocols
+from labeling.projects import protocols, trace_questions
 from labeling.projects.protocols import ProtocolStep
+from labeling.projects.trace_questions import QuestionKind, TraceQuestion
 from tests import factories
 from tests.journeys.conftest import Visit
 
@@ -21,9 +22,21 @@ SUBMIT_STATES = """async (traces) => {
 }"""
 
 
-def trace_payload(protocol: str, steps: list[ProtocolStep], requires_kind: bool = False) -> dict[str, Any]:
+QUESTIONS = (
+    *trace_questions.QUESTION_TEMPLATES["math"].questions,
+    TraceQuestion("note", "Note", QuestionKind.TEXT),
+    TraceQuestion("more", "More", QuestionKind.TEXT, is_required=False),
+)
+VALUES: list[dict[str, str]] = [{}, {"final_label": "2", "note": " "}, {"final_label": "-1", "note": "x"}]
+
+
+def trace_payload(
+    protocol: str, steps: list[ProtocolStep], requires_kind: bool = False, answers: dict[str, str] | None = None
+) -> dict[str, Any]:
     """The parts of a trace, as the work page gets it, that the submit state depends on."""
+    asked = {} if answers is None else {"questions": trace_questions.store_questions(QUESTIONS), "answers": answers}
     return {
+        **asked,
         "asks_error_category": requires_kind,
         "needs_error_category": requires_kind,
         "rule": protocols.RULES[protocol]._asdict(),
@@ -63,6 +76,7 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
                 for at in range(chance.randint(1, 5))
             ],
             chance.random() < 0.5,
+            chance.choice([None, *VALUES]),
         )
         for protocol in protocols.RULES
         for _ in range(400)
@@ -70,10 +84,15 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
     states = visit(factories.make_user()).evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
     assert states == [
         [
-            protocols.submit_state(protocol, steps, requires_kind=requires_kind)._asdict(),
+            protocols.submit_state(
+                protocol,
+                steps,
+                requires_kind=requires_kind,
+                unanswered=0 if answers is None else len(trace_questions.find_unanswered(QUESTIONS, answers)),
+            )._asdict(),
             [list(each) for each in protocols.list_ratings(protocol, steps)],
         ]
-        for protocol, steps, requires_kind in cases
+        for protocol, steps, requires_kind, answers in cases
     ]
 
 

@@ -54,13 +54,10 @@ def test_deleted_rows_exist() -> None:
 
 def test_erasable_columns_are_personal() -> None:
     """The database permits an erasure in these columns of append-only tables, and in no other."""
+    replaced = {label: texts.fields for label, texts in inventory.REPLACED_TEXTS.items()}
     personal = {
-        apps.get_model(label)._meta.db_table: fields
-        for each in (
-            {label: texts.fields for label, texts in inventory.REPLACED_TEXTS.items()},
-            inventory.SEARCHED_TEXTS,
-        )
-        for label, fields in each.items()
+        apps.get_model(label)._meta.db_table: (*replaced.get(label, ()), *inventory.SEARCHED_TEXTS.get(label, ()))
+        for label in (*replaced, *inventory.SEARCHED_TEXTS)
     }
     locked = {table: fields for table, fields in personal.items() if table in append_only.registered_tables()}
     assert append_only.erasable_columns() == locked

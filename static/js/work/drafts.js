@@ -1,4 +1,4 @@
-// Texts that are being typed: reason, corrected step, comment. The browser's store keeps them from the first keystroke
+// Texts that are being typed: reason, corrected step, comment, answer to a question on the whole trace. The browser's store keeps them from the first keystroke
 // on. A draft belongs to the page in which it was typed. Another page takes it over when that page is closed.
 
 import { showReplacedText } from "./messages.js";
@@ -12,7 +12,7 @@ const placeOf = ({ assignment, revision }, field, step) => [assignment, revision
 
 function storedText(work, field, step) {
   if (field === "reason") return work.cell(step).reason;
-  return (field === "comment" ? work.comments : work.written).get(step) ?? "";
+  return ({ comment: work.comments, missing: work.missing, answer: work.answers }[field] ?? work.written).get(step) ?? ""; // `step`: or a question
 }
 
 export class Drafts {
@@ -99,7 +99,10 @@ export class TextEdits {
     const { assignment } = work.trace;
     const adopted = this.drafts.adopt(work, work.drafts ?? [], (text) => showReplacedText(text, { number: view.numberOf(text.step), assignment }));
     work.drafts = [];
-    for (const { field, step } of adopted) if (field === "comment") this.comment(step, { isFocused: false });
+    for (const { field, step } of adopted) {
+      if (field === "comment" || field === "missing") this.comment(step, { field, isFocused: false });
+      if (field === "answer") this.save(field, step, this.drafts.read(work.trace, field, step));
+    }
     for (const step of work.stepsToExplain()) this.saveDrafts(step.position);
   }
 
@@ -121,21 +124,22 @@ export class TextEdits {
     }
   }
 
-  comment(step, { isFocused = true } = {}) {
+  // Ask for the comment on a step, or for what is missing after it.
+  comment(step, { field = "comment", isFocused = true } = {}) {
     if (step === undefined || !this.page.isOpen()) return;
     const { work } = this.page;
-    const { trace, comments } = work;
+    const { trace } = work;
     promptText({
-      question: getString("ask_comment", { number: this.page.view.numberOf(step) }),
-      confirm: getString("confirm_comment"),
-      text: this.drafts.read(trace, "comment", step) ?? comments.get(step) ?? "",
+      question: getString(`ask_${field}`, { number: this.page.view.numberOf(step) }),
+      confirm: getString(`confirm_${field}`),
+      text: this.drafts.read(trace, field, step) ?? storedText(work, field, step),
       isFocused,
       isSavedOnLeaving: true,
-      typed: (text) => this.drafts.put(work, "comment", step, text),
-      dropped: () => this.drafts.drop(trace, "comment", step),
+      typed: (text) => this.drafts.put(work, field, step, text),
+      dropped: () => this.drafts.drop(trace, field, step),
       done: (text) => {
         if (!this.page.isOpen() || this.page.work.trace !== trace) return;
-        this.save("comment", step, text);
+        this.save(field, step, text);
         this.page.paint();
       },
     });
@@ -168,8 +172,10 @@ export class TextEdits {
     const { work } = this.page;
     const cell = work.cell(step);
     if (field === "comment" && text !== (work.comments.get(step) ?? "")) this.page.enqueue(work.comment(step, text));
+    if (field === "missing" && text !== (work.missing.get(step) ?? "")) this.page.enqueue(work.omit(step, text));
     if (field === "corrected" && text !== (work.written.get(step) ?? "")) this.page.enqueue(work.write(step, text));
     if (field === "reason" && text !== cell.reason) this.page.enqueue(work.explain({ step, option: 0 }, { reason: text }));
+    if (field === "answer" && text !== (work.answers.get(step) ?? "")) this.page.enqueue(work.answer(step, text));
     this.drafts.drop(work.trace, field, step);
   }
 
@@ -177,6 +183,7 @@ export class TextEdits {
   saveAll() {
     finishPrompt();
     for (const box of this.page.view.node.querySelectorAll(".errorbox")) this.saveExplanation(box);
+    this.page.questions?.saveAll();
   }
 }
 

@@ -1,7 +1,7 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
 import { loadLater, withPanel } from "./later.js";
-import { bindNavigation, explain, goToUnrated, markRecovery, move } from "./navigation.js";
+import { bindNavigation, explain, goToQuestion, goToUnrated, markRecovery, move, withEvidence } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -9,6 +9,8 @@ function actions(page) {
     negative: () => page.rate(-1), neutral: () => page.rate(0), positive: () => page.rate(1),
     next: () => move(page, 1), previous: () => move(page, -1), unrated: () => goToUnrated(page),
     unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.texts.comment(page.subject(isLit)?.step),
+    missing: (isLit) => page.work?.trace.asks_omissions && page.texts.comment(page.subject(isLit)?.step, { field: "missing" }),
+    quote: () => page.work?.trace.asks_evidence && withEvidence(page, (evidence) => evidence.quoteSelection()),
     recovery: (isLit, button) => markRecovery(page, button ? stopFromRow(button.closest(".step")) : page.subject(isLit)),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),
@@ -31,7 +33,9 @@ function scrolls(target, key) {
   return /Left|Right/.test(key) ? box.scrollWidth > box.clientWidth : box.scrollHeight > box.clientHeight;
 }
 
-// In the questions about an error, digits choose an answer and arrows move between answers. After the only answer of a
+const ANSWER_KEYS = "1234567890ab"; // as templates/annotate/_work_templates.html shows them
+
+// In the questions about an error, these keys choose an answer and arrows move between answers. After the only answer of a
 // question, the next question or the step has the focus.
 function answersQuestion(page, event) {
   const chips = event.target.closest(".chips");
@@ -41,8 +45,8 @@ function answersQuestion(page, event) {
   if (event.key.startsWith("Arrow")) {
     if (isOne) return true; // the browser does it
     inputs.at((inputs.indexOf(event.target) + (/Down|Right/.test(event.key) ? 1 : -1)) % inputs.length).focus();
-  } else if (/^\d$/.test(event.key) && inputs[(Number(event.key) + 9) % 10]) {
-    inputs[(Number(event.key) + 9) % 10].click();
+  } else if (inputs[ANSWER_KEYS.indexOf(event.key)]) {
+    inputs[ANSWER_KEYS.indexOf(event.key)].click();
     if (isOne) leaveQuestion(page, chips);
   } else return false;
   event.preventDefault();
@@ -53,7 +57,8 @@ function leaveQuestion(page, chips) {
   const box = chips.closest(".errorbox");
   const questions = [...box.querySelectorAll(".chips")].filter((each) => each.checkVisibility());
   const next = questions[questions.indexOf(chips) + 1]?.querySelector("input");
-  (next ?? page.view.rowFor({ step: Number(box.dataset.step), option: 0 })).focus();
+  if (next) next.focus();
+  else if (page.current || !goToQuestion(page)) page.view.rowFor({ step: Number(box.dataset.step), option: 0 }).focus();
 }
 
 // Keys of a single character can be switched off, or work only while a step has the focus (WCAG 2.1.4).
@@ -105,7 +110,7 @@ export function bindActions(page, remapped, mode) {
   document.addEventListener("click", (event) => {
     if (event.target !== checked) return;
     checked.checked = false;
-    page.texts.saveExplanation(checked.closest(".errorbox"));
+    checked.dispatchEvent(new Event("change", { bubbles: true }));
     checked = null;
   });
   loadLater(page);

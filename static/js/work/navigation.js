@@ -19,7 +19,7 @@ export function goToUnrated(page) {
   const unrated = page.work?.unrated() ?? [];
   const to = unrated.find((stop) => page.current && isAfter(stop, page.current)) ?? unrated[0];
   if (to) page.goTo(to);
-  else if (page.work) page.dock.showToast(page.dock.submit.textContent);
+  else if (page.work && !goToMissing(page)) page.dock.showToast(page.dock.submit.textContent);
 }
 
 // Go to the fields below the last negative step up to the highlighted one.
@@ -68,6 +68,47 @@ export function bindNavigation(page) {
     page.scroller.release(); // it would scroll back to the highlighted step
     page.scroller.uncover(target.closest(".rate") ?? target);
   });
+}
+
+// --- questions on the whole trace, in projects that ask them -------------------------------------------------------
+
+// The next key may come at once, so this waits only for the module.
+export const withQuestions = (page, act) =>
+  page.questions
+    ? act(page.questions)
+    : import("./questions.js").then(
+        ({ TraceQuestions }) => act((page.questions ??= new TraceQuestions(page))),
+        () => page.dock.showToast(getString("not_loaded")),
+      );
+
+// Quotes of negative steps, in projects that ask for them.
+export const withEvidence = (page, act) =>
+  page.evidence
+    ? act(page.evidence)
+    : import("./evidence.js").then(
+        ({ Evidence }) => act((page.evidence ??= new Evidence(page))),
+        () => page.dock.showToast(getString("not_loaded")),
+      );
+
+// Load what the project asks besides ratings.
+export function loadQuestions(page, view) {
+  if (view.work.questions.length) withQuestions(page, (questions) => questions.show(view));
+  if (view.work.trace.asks_evidence) withEvidence(page, (evidence) => page.view && evidence.paint());
+}
+
+// Go to the first one without an answer. Return whether there is one.
+export function goToQuestion(page) {
+  const isOpen = page.work.unanswered().length > 0;
+  if (isOpen) withQuestions(page, (questions) => questions.focus());
+  return isOpen;
+}
+
+// Go to the first missing answer: about an error, or on the whole trace. Return whether there is one.
+export function goToMissing(page) {
+  const [step] = page.work.unexplained();
+  if (!step) return goToQuestion(page);
+  page.view.boxes.get(step.position).querySelector("input").focus();
+  return true;
 }
 
 // --- tools for reading: filters, map, search, source, differences -------------------------------------------------

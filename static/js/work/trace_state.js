@@ -2,10 +2,13 @@
 // Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
-const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, error_link: "" });
-const toCell = ({ rating, flagged, category, reason, severity, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, error_link: link ?? "" });
+const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, evidence: null, error_link: "" });
+const toCell = ({ rating, flagged, category, reason, severity, evidence, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, evidence: evidence?.map(({ text, start, end }) => ({ text, start, end })) ?? null, error_link: link ?? "" });
 const LINKS = ["", "recovers", "independent"]; // one key cycles through them
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// `place`: a step, or the question of an answer.
+const textWrite = (kind, place, text) => (kind === "answer" ? { kind, step: 0, question: place, text } : { kind, step: place, text });
 
 export class TraceState {
   #explanations = new Map(); // of steps that were negative
@@ -16,10 +19,14 @@ export class TraceState {
     this.cells = new Map();
     this.comments = new Map();
     this.written = new Map(); // steps as they should read, in the rater's words
+    this.missing = new Map(); // what the trace leaves out after a step
+    this.questions = trace.questions ?? [];
+    this.answers = new Map(Object.entries(trace.answers ?? {}));
     this.undone = [];
     for (const turn of trace.turns ?? []) {
       if (turn.comment) this.comments.set(turn.step, turn.comment);
       if (turn.written) this.written.set(turn.step, turn.written);
+      if (turn.missing) this.missing.set(turn.step, turn.missing);
       for (const judgment of turn.judgments) {
         this.cells.set(cellKey(turn.step, judgment.option), toCell(judgment));
       }
@@ -44,7 +51,7 @@ export class TraceState {
   // Whether this is a correction that still says what was submitted. It cannot be submitted.
   isUnchanged() {
     if (!this.trace.submitted_turns) return false;
-    this.submitted ??= new TraceState({ ...this.trace, turns: this.trace.submitted_turns }).snapshot();
+    this.submitted ??= new TraceState({ ...this.trace, turns: this.trace.submitted_turns, answers: this.trace.submitted_answers }).snapshot();
     return this.snapshot() === this.submitted;
   }
 
@@ -60,7 +67,7 @@ export class TraceState {
 
   // The negative steps for which the project asks for more, or whose alternatives must be rated.
   stepsToExplain() {
-    const asks = this.trace.asks_error_category || this.trace.asks_severity || this.trace.asks_reason || this.trace.asks_corrected_step;
+    const asks = ["error_category", "severity", "reason", "corrected_step", "evidence"].some((each) => this.trace[`asks_${each}`]);
     if (!this.rule.ends_at_first_negative) return asks ? this.rateable().filter((step) => this.cell(step.position).rating === -1) : [];
     const end = this.end();
     return end && (asks || this.alternatives(end).length) ? [end] : [];
@@ -89,12 +96,24 @@ export class TraceState {
     return this.trace.needs_error_category ? this.stepsToExplain().filter(({ position }) => !this.cell(position).category) : [];
   }
 
+  // Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
+  isAnswered({ code, kind, choices }, value = this.answers.get(code) ?? "") {
+    return kind === "text" ? Boolean(value.trim()) : choices.some(([each]) => each === value);
+  }
+
+  // The codes of the required questions on the whole trace that have no answer.
+  unanswered() {
+    return this.questions.filter((each) => each.is_required && !this.isAnswered(each)).map(({ code }) => code);
+  }
+
   // Whether the trace can be submitted: the code of a text of the server, how many ratings are missing, and the number of
   // the step with the first error. The server decides by the same rules, in protocols.py.
   submitState() {
     const state = this.#ratingState();
     const open = state.missing ? [] : this.unexplained();
-    return open.length ? { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 } : state;
+    if (open.length) return { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 };
+    const { length } = state.missing ? [] : this.unanswered();
+    return length ? { code: "answer_questions", missing: length, number: null } : state;
   }
 
   #ratingState() {
@@ -119,16 +138,16 @@ export class TraceState {
 
   // All that is stored of the trace, to compare.
   snapshot() {
-    const texts = [this.comments, this.written].map((each) => [...each].filter(([, text]) => text).sort());
+    const texts = [this.comments, this.written, this.missing, this.answers].map((each) => [...each].filter(([, text]) => text).sort());
     return JSON.stringify([[...this.cells].filter(([, cell]) => !isSame(toCell(cell), EMPTY)).sort(), texts]);
   }
 
-  // Kind of error, severity and reason belong to a negative rating, and come back with it.
+  // Kind of error, severity, reason and evidence belong to a negative rating, and come back with it.
   rate(stop, rating) {
     const key = cellKey(stop.step, stop.option);
-    const { category, reason, severity } = this.cell(stop.step, stop.option);
-    if (category || reason || severity) this.#explanations.set(key, { category, reason, severity });
-    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "", severity: null };
+    const { category, reason, severity, evidence } = this.cell(stop.step, stop.option);
+    if (category || reason || severity || evidence) this.#explanations.set(key, { category, reason, severity, evidence });
+    const explanation = rating === -1 ? this.#explanations.get(key) : { category: "", reason: "", severity: null, evidence: null };
     return this.#change(stop, { ...explanation, rating }, "rate");
   }
 
@@ -157,7 +176,7 @@ export class TraceState {
     return this.#change(stop, { flagged: !this.cell(stop.step, stop.option).flagged }, "rate");
   }
 
-  // `change` has a kind of error, a severity, or a reason.
+  // `change` has a kind of error, a severity, a reason, or evidence.
   explain(stop, change) {
     return this.#change(stop, change, "rate");
   }
@@ -170,10 +189,18 @@ export class TraceState {
     return this.#changeText(this.comments, "comment", step, text);
   }
 
+  omit(step, text) {
+    return this.#changeText(this.missing, "missing", step, text);
+  }
+
+  answer(question, text) {
+    return this.#changeText(this.answers, "answer", question, text);
+  }
+
   #changeText(texts, kind, step, text) {
     this.undone.push({ kind, stop: { step, option: 0 }, former: texts.get(step) ?? "", now: text });
     texts.set(step, text);
-    return { kind, step, text };
+    return textWrite(kind, step, text);
   }
 
   // Restore the previous value. Undo is a write like every other, so that the history shows what happened.
@@ -183,10 +210,10 @@ export class TraceState {
     const { kind, stop, former, now } = last;
     if (kind !== "rate") {
       this.#textsOf(kind).set(stop.step, former);
-      return { stop, what: kind, write: { kind, step: stop.step, text: former } };
+      return { stop, what: kind, write: textWrite(kind, stop.step, former) };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
-    const what = ["rating", "flagged", "category", "reason", "severity", "error_link"].find((part) => former[part] !== now[part]) ?? "rating";
+    const what = ["rating", "flagged", "category", "reason", "severity", "evidence", "error_link"].find((part) => !isSame(former[part], now[part])) ?? "rating";
     return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
@@ -207,7 +234,7 @@ export class TraceState {
   }
 
   #textsOf(kind) {
-    return kind === "comment" ? this.comments : this.written;
+    return { comment: this.comments, answer: this.answers, missing: this.missing }[kind] ?? this.written;
   }
 
   // Take over the value that another client has written.
@@ -220,7 +247,7 @@ export class TraceState {
   // were replaced.
   adopt(trace, unsent) {
     const server = new TraceState(trace);
-    const kept = new Set(unsent.map(({ kind, step, option }) => (option == null ? `${kind}.${step}` : cellKey(step, option))));
+    const kept = new Set(unsent.map(({ kind, step, option, question }) => (option == null ? `${kind}.${question ?? step}` : cellKey(step, option))));
     const differences = { ratings: [], texts: [] };
     const noteText = (field, step, yours, current) => yours && yours !== current && differences.texts.push({ field, step, yours });
     for (const key of new Set([...this.cells.keys(), ...server.cells.keys()])) {
@@ -231,7 +258,7 @@ export class TraceState {
       if (yours.rating !== null && yours.rating !== current.rating) differences.ratings.push({ step, option, current, yours });
       noteText("reason", step, yours.reason, current.reason);
     }
-    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written]]) {
+    for (const [kind, mine, theirs] of [["comment", this.comments, server.comments], ["write_step", this.written, server.written], ["missing", this.missing, server.missing], ["answer", this.answers, server.answers]]) {
       for (const step of new Set([...mine.keys(), ...theirs.keys()])) {
         const [yours, current] = [mine.get(step) ?? "", theirs.get(step) ?? ""];
         if (kept.has(`${kind}.${step}`) || yours === current) continue;
@@ -251,6 +278,6 @@ export class TraceState {
   }
 
   #write(stop, cell, kind) {
-    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, error_link: cell.error_link, text: cell.reason };
+    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, evidence: cell.evidence, error_link: cell.error_link, text: cell.reason };
   }
 }

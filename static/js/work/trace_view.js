@@ -246,12 +246,13 @@ export class TraceView {
     const { step, option } = this.stops.get(row);
     const { rating, flagged } = this.work.cell(step, option);
     const comment = (option === 0 && this.work.comments.get(step)) || "";
+    const missing = (option === 0 && this.work.missing.get(step)) || "";
     const isCurrent = current !== null && step === current.step && option === current.option;
     const isNegative = end?.position === step && option === 0;
     const isPast = end !== null && step > end.position;
     const isVeiled = step > revealed;
     const link = option ? undefined : after.get(step);
-    const shown = [rating, flagged, isCurrent, isNegative, isPast, isVeiled, comment, link];
+    const shown = [rating, flagged, isCurrent, isNegative, isPast, isVeiled, comment, missing, link];
     const before = this.painted.get(row);
     if (before && shown.every((each, n) => each === before[n])) return;
     this.painted.set(row, shown);
@@ -265,7 +266,7 @@ export class TraceView {
     row.classList.toggle("is-past", isPast);
     row.classList.toggle("is-veiled", isVeiled);
     for (const input of row.querySelectorAll(".rate input")) input.checked = input.value === String(rating);
-    this.#paintNotes(row, { flagged }, comment);
+    this.#paintNotes(row, { flagged }, comment, missing);
     const button = row.querySelector(".step__link");
     if (!button) return;
     button.hidden = link === undefined;
@@ -279,9 +280,11 @@ export class TraceView {
     return Math.max(this.work.unrated()[0]?.step ?? Infinity, current?.step ?? 0);
   }
 
-  #paintNotes(row, cell, comment) {
+  #paintNotes(row, cell, comment, missing) {
     const notes = slot(row, "notes");
-    notes.hidden = !cell.flagged && !comment;
+    notes.hidden = !cell.flagged && !comment && !missing;
+    const omission = slot(notes, "missing");
+    if (omission) Object.assign(omission, { hidden: !missing, textContent: missing && this.getString("missing", { text: missing }) });
     slot(notes, "unsure").hidden = !cell.flagged;
     slot(notes, "comment").hidden = !comment;
     slot(notes, "comment-text").textContent = comment ? `“${comment}”` : "";

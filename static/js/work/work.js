@@ -10,7 +10,7 @@ import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, s
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
 import { LoggedOut, Outbox, Refused, Unreachable, post } from "./network.js";
-import { ReaderLoader } from "./navigation.js";
+import { ReaderLoader, goToMissing, loadQuestions, withQuestions } from "./navigation.js";
 import { StepScroller } from "./step_scroller.js";
 import { tabMemory } from "./store.js";
 import { TraceSupply } from "./prefetch.js";
@@ -81,8 +81,7 @@ class WorkPage {
     this.#reclaimedNotice = null;
     clearNotices();
     closePrompt();
-    this.view = view;
-    this.work = view.work;
+    Object.assign(this, { view, work: view.work });
     this.supply.current = this.work.trace.assignment;
     this.stage.replaceChildren(view.node);
     view.typeset();
@@ -101,6 +100,7 @@ class WorkPage {
     this.paint();
     this.scroller.watch(view.node); // it reads the style, so after what changes it
     this.reader.show(view);
+    loadQuestions(this, view);
     this.#scroll(false);
     this.#shownAt = performance.now();
     document.documentElement.dataset.ready = view.node.dataset.assignment;
@@ -195,6 +195,7 @@ class WorkPage {
   paint() {
     this.view.paint(this.current);
     this.reader.paint();
+    for (const part of [this.questions, this.evidence]) part?.paint();
     this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.subject()?.step);
   }
@@ -207,11 +208,11 @@ class WorkPage {
   }
 
   rate(rating) {
-    if (!this.current || !this.isOpen()) return;
-    if (!this.#bringIntoSight(this.current)) return;
+    if (!this.current || !this.isOpen() || !this.#bringIntoSight(this.current)) return;
     this.dock.flashButton(rating);
     this.rateStop(this.current, rating);
     if (this.current) this.view.keepFocus(this.current);
+    else if (this.work.questions.length) goToMissing(this);
   }
 
   // A key never rates a step that is out of sight: it brings the step into view.
@@ -274,6 +275,7 @@ class WorkPage {
     if (!this.isOpen() || !this.work.undone.length) return this.#undoSubmit();
     const { stop, what, write } = this.work.undo();
     this.enqueue(write);
+    if (what === "answer") return withQuestions(this, (questions) => questions.showUndone(stop.step));
     if (what === "rating") this.texts.saveDrafts(stop.step);
     this.#rated = this.#inSight = null;
     this.current = this.work.stops().find((each) => stopId(each) === stopId(stop)) ?? this.work.stops()[0];
@@ -291,7 +293,7 @@ class WorkPage {
     const [unrated] = this.work.unrated();
     if (this.work.submitState().missing) {
       this.dock.showToast(this.dock.submit.textContent);
-      return unrated ? this.goTo(unrated) : this.view.boxes.get(this.work.unexplained()[0].position).querySelector("input").focus();
+      return unrated ? this.goTo(unrated) : goToMissing(this);
     }
     if (this.work.isUnchanged()) return this.dock.showToast(getString("unchanged"));
     return this.#hasChanged || performance.now() - this.#shownAt > SURPRISE_MS ? this.#finish("submit", {}) : undefined;
@@ -320,8 +322,7 @@ class WorkPage {
 
   #finish(verb, body) {
     this.texts.saveAll();
-    const { view } = this;
-    const { trace } = this.work;
+    const { view, work: { trace } } = this;
     this.drafts.dropAll(trace);
     if (!trace.after) this.supply.prefetch();
     const promised = this.work.promise();

@@ -67,3 +67,26 @@ def test_new_project_starts_with_the_chosen_rules(client: Client, cast: Personas
     assert rating_rules.load_rating_rules(Project.objects.get(slug="n")).kinds[0].code == "tool"
     client.post(reverse("dashboard:new_project"), {**data, "slug": "m"})
     assert Project.objects.get(slug="m").rating_rules == {}  # the first import chooses
+
+
+def test_hints_and_own_severities_are_shown_to_annotators(client: Client, cast: Personas) -> None:
+    Project.objects.filter(pk=cast.project.pk).update(asks_error_category=True, asks_severity=True)
+    data = {**DATA, "kinds": "Wrong tool | Another one fits.\nOther", "severities": "Minor\nMajor\nFatal"}
+    assert client.post(rules_url(cast), data).status_code == 302
+    stored = Project.objects.get(pk=cast.project.pk).rating_rules
+    assert stored["kinds"] == [["tool", "Wrong tool", "Another one fits."], ["other", "Other"]]
+    assert stored["severities"] == ["Minor", "Major", "Fatal"]
+    form = client.get(rules_url(cast)).context["form"]
+    assert (form.initial["kinds"], form.initial["severities"]) == (data["kinds"], data["severities"])
+    client.force_login(cast.annotator)
+    work = client.get(reverse("annotate:work", args=[cast.project.slug])).content.decode()
+    guide = client.get(reverse("annotate:guide", args=[cast.project.slug])).content.decode()
+    assert all("Another one fits." in page and "Fatal" in page for page in (work, guide))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"severities": "a\nb"}, {"severities": "a\na\nb"}, {"kinds": f"a | {'x' * 201}"}, {"kinds": " | hint"}],
+)
+def test_odd_hints_and_severities_are_refused(wrong: dict[str, str], client: Client, cast: Personas) -> None:
+    assert client.post(rules_url(cast), {**DATA, **wrong}).status_code == 422

@@ -50,7 +50,7 @@ def test_settings_are_saved(client: Client, cast: Personas) -> None:
 
 
 def test_every_setting_is_offered_and_saved(client: Client, cast: Personas) -> None:
-    elsewhere = {"overlap_limit", "lease_seconds", "rating_rules"}  # in other forms
+    elsewhere = {"overlap_limit", "lease_seconds", "rating_rules", "trace_questions"}  # in other forms
     assert set(SettingsForm.Meta.fields) == lifecycle.CHANGEABLE_SETTINGS - elsewhere
     switches = [field.name for field in Project._meta.fields if isinstance(field, models.BooleanField)]
     address = reverse("dashboard:settings", args=[cast.project.slug])

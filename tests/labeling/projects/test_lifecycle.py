@@ -10,10 +10,10 @@ from django.db import IntegrityError
 
 from events.models import Event
 from labeling import queue
-from labeling.models import Assignment, Guideline
+from labeling.models import Assignment, Guideline, Project
 from labeling.models.assignment import AssignmentState
 from labeling.models.project import ProjectState
-from labeling.projects import lifecycle
+from labeling.projects import lifecycle, rating_rules, taxonomies, trace_questions
 from tests import factories
 from tests.concurrency import run_at_once
 
@@ -103,3 +103,36 @@ def test_held_traces_are_released(verb: Callable[..., Any], now: dt.datetime) ->
     verb(project=project, by=None, now=now)
     assert Assignment.objects.get(pk=held.assignment_id).state == AssignmentState.RELEASED
     assert Assignment.objects.get(pk=opened.pk).state == AssignmentState.OPENED
+
+
+def current_guideline(project: Project) -> Guideline:
+    assert project.guideline is not None
+    return project.guideline
+
+
+def test_changed_taxonomy_is_the_next_version_of_the_guideline(now: dt.datetime) -> None:
+    project = factories.make_project()
+    rules = rating_rules.copy_template("math")
+    lifecycle.change_settings(project=project, by=None, now=now, rating_rules=rules, asks_severity=True)
+    assert not project.guidelines.exists()  # there is no guideline that it could be a version of
+    lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=now)
+    assert taxonomies.parse_taxonomy(current_guideline(project).taxonomy) == taxonomies.load_taxonomy(project)
+    lifecycle.change_settings(project=project, by=None, now=now, rating_rules={**rules, "negative": "Bad."})
+    kinds = [*rules["kinds"][1:], ["new", "New kind", "A hint."]]
+    lifecycle.change_settings(project=project, by=None, now=now, rating_rules={**rules, "kinds": kinds})
+    assert current_guideline(project).version == 1  # raters are not asked for the kind
+    questions = trace_questions.store_questions(trace_questions.QUESTION_TEMPLATES["math"].questions)
+    lifecycle.change_settings(project=project, by=None, now=now, asks_error_category=True, trace_questions=questions)
+    assert (current_guideline(project).version, current_guideline(project).body) == (2, "Rate.")
+    assert "New kind" in current_guideline(project).changes
+    lifecycle.change_settings(
+        project=project, by=None, now=now, rating_rules={**rules, "severities": ["a", "b", "c"]}, trace_questions=[]
+    )
+    found = [taxonomies.parse_taxonomy(each.taxonomy) for each in project.guidelines.order_by("version")]
+    assert [len(each.kinds) for each in found] == [0, 5, 5]
+    assert [len(each.questions) for each in found] == [0, 1, 0]
+    assert found[1].kinds[-1] == rating_rules.ErrorKind("new", "New kind", "A hint.")
+    assert found[2].severities == ("a", "b", "c")
+    clone = lifecycle.clone_project(project=project, name="c", slug="c", by=None, now=now)
+    assert current_guideline(clone).version == 1
+    assert current_guideline(clone).taxonomy == current_guideline(project).taxonomy

@@ -9,6 +9,8 @@ import pytest
 
 from labeling import assignments
 from labeling.models import Project, Rater
+from labeling.projects import trace_questions
+from labeling.projects.trace_questions import QuestionChoice, QuestionKind, TraceQuestion
 from labeling.quality import explanations, new_submissions
 from tests import factories
 from tests.labeling.assignments.clients import WorkPageClient
@@ -91,3 +93,35 @@ def masi(one: set[str], other: set[str]) -> float:
 def test_without_answers_there_is_a_reason(project: Project) -> None:
     found = explanations.compute_explanation_agreement(project.pk)
     assert all(row["value"] is None and row["reason"] and not row["n_paired"] for row in found.values())
+
+
+def test_alpha_of_answers_on_the_whole_trace(project: Project) -> None:
+    verdict = TraceQuestion("verdict", "?", choices=tuple(QuestionChoice(c, c) for c in "abc"))
+    scale = TraceQuestion("scale", "?", QuestionKind.SCALE, tuple(QuestionChoice(c, c) for c in "1234"))
+    note = TraceQuestion("note", "?", QuestionKind.TEXT)
+    project.trace_questions = trace_questions.store_questions([verdict, scale, note])
+    project.save()
+    chance, n_raters, n_traces = random.Random(3), 3, 9
+    traces = [factories.make_trace(project, ["One."]) for _ in range(n_traces)]
+    given = np.full((2, n_raters, n_traces), np.nan)
+    for number, rater in enumerate(submitted_work.make_raters(project, n_raters)):
+        for place, trace in enumerate(traces):
+            client = WorkPageClient(factories.make_assignment(rater, trace))
+            choice = place % 3 if chance.random() < 0.6 else chance.randrange(3)
+            level = place % 4 if chance.random() < 0.6 else chance.randrange(4)
+            values = {"verdict": "abc"[choice], "scale": "1234"[level], "note": "x"}
+            client.send(
+                client.write(0, 1),
+                *(client.write(0, None, kind="answer", option=None, question=q, text=v) for q, v in values.items()),
+            )
+            assignments.submit(**client.place, now=factories.NOW, by=rater.user)
+            given[:, number, place] = choice, level
+    new_submissions.process_new_submissions(now=factories.NOW)
+    submitted_work.refresh_quality(now=factories.NOW)
+    found = explanations.compute_answer_agreement(project)
+    assert list(found) == ["verdict", "scale"]
+    for (name, row), answers in zip(found.items(), given, strict=True):
+        expected = krippendorff.alpha(
+            reliability_data=answers, level_of_measurement="ordinal" if name == "scale" else "nominal"
+        )
+        assert (row["value"], row["n_paired"]) == (pytest.approx(expected), n_traces)
