@@ -1,0 +1,51 @@
+"""Threads of this process that ask servers for options, so that no thread of the web server waits for a model.
+
+Requests are rows: if the process ends, the next look at the session has them asked again. Prefetched options have
+threads of their own, so that they never delay the options that somebody waits for.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import structlog
+from django.db import connections, transaction
+
+from live import option_requests
+from live.models import LiveSession, OptionRequest
+from live.option_requests import Clock
+
+_AWAITED_THREADS = 16
+_PREFETCH_THREADS = 8
+
+logger = structlog.get_logger(__name__)
+# Threads start with their first request, so after the process has forked.
+_awaited = ThreadPoolExecutor(_AWAITED_THREADS, thread_name_prefix="live")
+_prefetches = ThreadPoolExecutor(_PREFETCH_THREADS, thread_name_prefix="live-prefetch")
+
+
+def start_requests(*, session: LiveSession, clock: Clock) -> None:
+    """Ask for the options that a session needs, after the surrounding transaction commits."""
+    ids = option_requests.list_unasked(session=session, now=clock())
+    if ids:
+        awaited = set(
+            OptionRequest.objects.filter(pk__in=ids, turns__ended_at=None, turns__isnull=False).values_list(
+                "pk", flat=True
+            )
+        )
+        transaction.on_commit(partial(_submit, ids, awaited, clock))
+
+
+def _submit(ids: list[int], awaited: set[int], clock: Clock) -> None:
+    for request_id in ids:
+        pool = _awaited if request_id in awaited else _prefetches
+        pool.submit(_answer, request_id, clock)
+
+
+def _answer(request_id: int, clock: Clock) -> None:
+    try:
+        option_requests.answer_request(request_id=request_id, clock=clock)
+    except Exception:
+        # The lease ends, and the request is asked again.
+        logger.exception("live.request_failed", request=request_id)
+    finally:
+        connections.close_all()
