@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
+import rawsql
 from accounts.models import User
 from labeling import queue
 from labeling.assignments import live_submissions
@@ -36,6 +37,7 @@ from live.models import (
 
 MAX_STEP_CHARACTERS = 20_000
 MAX_NOTE_CHARACTERS = 2_000
+MAX_WAITING = 501  # problems that are counted for a rater
 MAX_ACTIVE_MS = 10 * 60 * 1000  # that one message can add
 ENDED_BY_RATER = (FinishReason.SOLUTION, FinishReason.FOUND_ERROR, FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM)
 
@@ -88,6 +90,28 @@ def list_free_problems(rater: Rater, policy: LivePolicy) -> QuerySet[Problem]:
     rows = rows.filter(~Exists(LiveSession.objects.filter(problem=OuterRef("pk"), rater=rater)))
     rows = rows.annotate(n_sessions=Count("live_sessions", filter=sessions))
     return rows.filter(n_sessions__lt=policy.sessions_per_problem).order_by("n_sessions", "pk")
+
+
+def count_waiting(rater_ids: Sequence[int]) -> dict[int, int]:
+    """Return how many problems each of these raters can begin or continue, by rater. Others are left out."""
+    if not rater_ids:
+        return {}
+    return dict(rawsql.fetch_rows(_COUNT_WAITING, {"raters": list(rater_ids), "limit": MAX_WAITING}))
+
+
+_COUNT_WAITING = """
+SELECT r.id, (
+    SELECT COUNT(*) FROM (
+      SELECT 1 FROM labeling_problem q WHERE q.project_id = r.project_id AND NOT q.is_reserve
+        AND NOT EXISTS (SELECT 1 FROM live_livesession s WHERE s.problem_id = q.id AND s.rater_id = r.id)
+        AND (SELECT COUNT(*) FROM live_livesession s WHERE s.problem_id = q.id AND s.rater_id IS NOT NULL)
+          < p.sessions_per_problem
+      LIMIT %(limit)s) counted)
+  + (SELECT COUNT(*) FROM live_livesession s WHERE s.rater_id = r.id AND s.state <> 'ended')
+FROM labeling_rater r
+JOIN labeling_project j ON j.id = r.project_id AND j.protocol = 'live'
+LEFT JOIN live_livepolicy p ON p.project_id = j.id AND p.opened_at IS NOT NULL AND p.closed_at IS NULL
+WHERE r.id = ANY (%(raters)s::bigint[])"""
 
 
 def begin_session(*, rater: Rater, project: Project, by: User | None, now: dt.datetime) -> LiveSession:

@@ -23,6 +23,7 @@ from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.models import Assignment, OptionPart, Rater, Submission
 from labeling.models.assignment import Severity
+from labeling.models.project import Protocol
 from labeling.projects import protocols, rating_rules
 from people.models import MemberMessage
 
@@ -33,6 +34,8 @@ from people.models import MemberMessage
 def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
     user = request.user
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=user)
+    if rater.project.protocol == Protocol.LIVE:
+        return redirect("annotate:live", slug)
     opened = _assignment_to_show(request, rater)
     if opened is not None and Assignment.objects.submitted().filter(pk=opened, reopened_at=None).exists():
         if not request.GET.get("assignment"):
