@@ -4,7 +4,8 @@ Requests are rows: if the process ends, the next look at the session has them as
 threads of their own, so that they never delay the options that somebody waits for.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import structlog
@@ -21,24 +22,42 @@ logger = structlog.get_logger(__name__)
 # Threads start with their first request, so after the process has forked.
 _awaited = ThreadPoolExecutor(_AWAITED_THREADS, thread_name_prefix="live")
 _prefetches = ThreadPoolExecutor(_PREFETCH_THREADS, thread_name_prefix="live-prefetch")
+_lock = threading.Lock()
+_running: dict[int, "Future[None]"] = {}  # by request; an awaited one replaces its prefetch
 
 
 def start_requests(*, session: LiveSession, clock: Clock) -> None:
     """Ask for the options that a session needs, after the surrounding transaction commits."""
     ids = option_requests.list_unasked(session=session, now=clock())
     if ids:
-        awaited = set(
-            OptionRequest.objects.filter(pk__in=ids, turns__ended_at=None, turns__isnull=False).values_list(
-                "pk", flat=True
-            )
-        )
+        rows = OptionRequest.objects.filter(pk__in=ids, turns__ended_at=None, turns__isnull=False)
+        awaited = set(rows.values_list("pk", flat=True))
         transaction.on_commit(partial(_submit, ids, awaited, clock))
 
 
 def _submit(ids: list[int], awaited: set[int], clock: Clock) -> None:
     for request_id in ids:
-        pool = _awaited if request_id in awaited else _prefetches
-        pool.submit(_answer, request_id, clock)
+        with _lock:
+            if request_id in _running and request_id not in awaited:
+                continue  # the page asks more often than the server answers
+            pool = _awaited if request_id in awaited else _prefetches
+            future = pool.submit(_answer, request_id, clock)
+            _running[request_id] = future
+        future.add_done_callback(partial(_forget, request_id))
+
+
+def _forget(request_id: int, future: "Future[None]") -> None:
+    with _lock:
+        if _running.get(request_id) is future:
+            del _running[request_id]
+
+
+def wait_until_idle(timeout: float = 30.0) -> None:
+    """Wait for the requests of this process."""
+    with _lock:
+        running = list(_running.values())
+    for future in running:
+        future.result(timeout)
 
 
 def _answer(request_id: int, clock: Clock) -> None:

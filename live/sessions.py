@@ -176,9 +176,10 @@ def show_options(*, session: LiveSession, now: dt.datetime) -> LiveTurn:
     """Return the current turn. If its options have arrived, fix the order in which they are shown: random, with
     duplicates directly after the first of them."""
     with transaction.atomic():
-        _lock(session)
-        turn = load_turn(session)
-        if turn.shown is None and turn.ended_at is None and turn.request.state == OptionRequestState.ANSWERED:
+        row = _lock(session)
+        turn = load_turn(row)
+        is_read = row.state == LiveSessionState.OPEN and turn.ended_at is None
+        if is_read and turn.shown is None and turn.request.state == OptionRequestState.ANSWERED:
             turn.shown = order_options(turn.request, turn.order_seed)
             turn.shown_at = now
             turn.save(update_fields=["shown", "shown_at"])

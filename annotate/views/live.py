@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -72,8 +72,8 @@ def _refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
     return wrapped
 
 
-def _json_response(content: Any, status: int = 200) -> HttpResponse:
-    return HttpResponse(msgspec.json.encode(content), status=status, content_type="application/json")
+def _json_response(content: dict[str, Any], status: int = 200) -> HttpResponse:
+    return JsonResponse(content, status=status)
 
 
 @require_safe

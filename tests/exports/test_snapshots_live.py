@@ -63,7 +63,7 @@ def test_sessions_are_exported_as_phase_1_and_come_back() -> None:
         sessions.write_step(session=session, notes=notes, text=" Mine: 1 + 1. ", ends_solution=False, by=None, now=NOW)
         live_project.solve(session)
     assert turn.shown is not None
-    exported = read_file(build_snapshot(project, "prm800k"), "prm800k.jsonl")
+    exported = read_file(build_snapshot(project, "prm800k"), "data/prm800k/train.jsonl")
     records = [parse_strictly(line) for line in exported.splitlines()]
     assert sorted(record["label"]["finish_reason"] for record in records) == ["give_up", "solution", "solution"]
     written = [step for record in records for step in record["label"]["steps"] if step["human_completion"]]
@@ -72,5 +72,5 @@ def test_sessions_are_exported_as_phase_1_and_come_back() -> None:
     assert given_up["label"]["steps"] == [{"completions": None, "human_completion": None, "chosen_completion": None}]
     other = factories.make_project(reserve_problem_share=0)
     load_lines(other, *exported.splitlines())
-    again = read_file(build_snapshot(other, "prm800k"), "prm800k.jsonl")
+    again = read_file(build_snapshot(other, "prm800k"), "data/prm800k/train.jsonl")
     assert sorted(again.splitlines()) == sorted(exported.splitlines())
