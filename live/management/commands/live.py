@@ -6,16 +6,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.validators import validate_slug
 from django.utils import timezone
 
+from accounts.models import User
 from labeling.models import Problem, Project
+from labeling.models.project import Protocol
 from labeling.traces import problems
 from labeling.traces.problems import InvalidProblems
 from live import policies, replay, trials
 from live.models import LiveMode, LivePolicy
 from live.policies import InvalidPolicy, PolicyNotReady, PolicySettings
 from machines.models import EndpointKind
+from people import members
 
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("n_options", "n_prefetched", "top_k", "max_tokens", "most_steps", "sessions_per_problem"), int),
@@ -52,6 +57,7 @@ class Command(BaseCommand):
             actions.choices[name].add_argument("--version-number", type=int, help="default: the latest version")
         more = actions.add_parser("problems", help="add problems: one text or JSON object per line")
         more.add_argument("file")
+        more.add_argument("--by", metavar="USER", help="username of the owner, if the project is new")
         again = actions.add_parser("replay", help="send recorded requests again, and print what was reproduced")
         again.add_argument("--session", type=int)
         again.add_argument("--most", type=int, help="replay only the first requests")
@@ -61,6 +67,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         project = Project.objects.filter(slug=options["project"]).first()
+        if project is None and options.get("by"):
+            project = _create_project(options["project"], options["by"])
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.")
         try:
@@ -116,6 +124,17 @@ class Command(BaseCommand):
         least = options["least_share"]
         if least is not None and any((row["share"] or 0.0) < least for row in found):  # type: ignore[operator]  # a float
             raise CommandError(f"Less than {least:.1%} was reproduced.")
+
+
+def _create_project(slug: str, username: str) -> Project:
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        raise CommandError(f"There is no user {username!r}.")
+    try:
+        validate_slug(slug)
+    except ValidationError as error:
+        raise CommandError(f"{slug!r} cannot be a slug: {error.messages[0]}") from error
+    return members.create_owned_project(name=slug, slug=slug, by=user, now=timezone.now(), protocol=Protocol.LIVE)
 
 
 def _read_file(name: str) -> str:
