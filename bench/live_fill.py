@@ -1,4 +1,4 @@
-"""Fill the database of `bench.live_options` and print a rater's session: `python -m bench.live_fill ADDRESS PROBLEMS`."""
+"""Fill the database of `bench.live_options`, and print a session: `python -m bench.live_fill ADDRESS PROBLEMS`."""
 
 import datetime as dt
 import json

@@ -5,11 +5,12 @@ threads of their own, so that they never delay the options that somebody waits f
 """
 
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import structlog
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
 
 from live import option_requests
 from live.models import LiveSession, OptionRequest
@@ -22,7 +23,9 @@ logger = structlog.get_logger(__name__)
 # Threads start with their first request, so after the process has forked.
 _awaited = ThreadPoolExecutor(_AWAITED_THREADS, thread_name_prefix="live")
 _prefetches = ThreadPoolExecutor(_PREFETCH_THREADS, thread_name_prefix="live-prefetch")
+_RENEW_SECONDS = 2.0
 _lock = threading.Lock()
+_renewer: threading.Thread | None = None
 _running: dict[int, "Future[None]"] = {}  # by request; an awaited one replaces its prefetch
 
 
@@ -43,7 +46,33 @@ def _submit(ids: list[int], awaited: set[int], clock: Clock) -> None:
             pool = _awaited if request_id in awaited else _prefetches
             future = pool.submit(_answer, request_id, clock)
             _running[request_id] = future
+            _start_renewer(clock)
         future.add_done_callback(partial(_forget, request_id))
+
+
+def _start_renewer(clock: Clock) -> None:
+    """Start the thread that renews leases, unless it runs. Call it with the lock."""
+    global _renewer
+    if _renewer is None:
+        _renewer = threading.Thread(target=_renew, args=(clock,), name="live-leases", daemon=True)
+        _renewer.start()
+
+
+def _renew(clock: Clock) -> None:
+    global _renewer
+    while True:
+        time.sleep(_RENEW_SECONDS)
+        with _lock:
+            running = [request_id for request_id, future in _running.items() if future.running()]
+            if not _running:
+                _renewer = None
+                return
+        try:
+            option_requests.renew_leases(request_ids=running, now=clock())
+        except DatabaseError:
+            logger.warning("live.leases_not_renewed", exc_info=True)  # they are asked again
+        finally:
+            connections.close_all()
 
 
 def _forget(request_id: int, future: "Future[None]") -> None:
