@@ -80,7 +80,7 @@ def test_rater_solves_live_and_loses_nothing(visit: Visit) -> None:
 
         # The web server goes away, and the page is reloaded later: ratings and text are still there.
         page.keyboard.press("Escape")
-        page.route("**/live/sessions/**", lambda route: route.abort("connectionrefused"))
+        page.route("**/live/sessions/**", lambda route: route.abort("internetdisconnected"))
         rate_all(page, "3", "1", "2", "w")
         page.keyboard.press("End")
         page.keyboard.type(" step")

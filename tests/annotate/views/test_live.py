@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from labeling.models import Rater
 from live.models import LiveOption, LiveSession, LiveTurn
+from people import members
+from people.models import Role
 from tests import factories
 from tests.live import live_project
 from tests.live.step_servers import StepServer, running_steps
@@ -19,7 +21,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def rater() -> Rater:
-    return factories.make_rater(live_project.make_live_project(slug="sums", reserve_problem_share=0))
+    project, user = live_project.make_live_project(slug="sums", reserve_problem_share=0), factories.make_user()
+    members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
+    return Rater.objects.select_related("project").get(user=user)
 
 
 @pytest.fixture
