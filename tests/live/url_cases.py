@@ -6,7 +6,13 @@ from live.models import LivePolicy, LiveSession
 from tests import factories
 from tests.live import live_project
 from tests.people.personas import MEMBERS, OUTSIDERS, Personas
-from tests.prm.url_cases import Arguments, answers_for_readers, answers_for_trainers, project_args
+from tests.prm.url_cases import (
+    Arguments,
+    answers_for_readers,
+    answers_for_trainers,
+    answers_without_token,
+    project_args,
+)
 
 NOW = factories.NOW
 
@@ -64,6 +70,7 @@ LIVE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:open_live_policy": ("post", answers_for_trainers(302), policy_args),
     "dashboard:close_live_policy": ("post", answers_for_trainers(302), policy_args),
     "dashboard:live_trial": ("get", answers_for_readers(200), trial_args),
+    "api:live_labeling": ("get", answers_without_token(401), project_args),
     "annotate:live": ("get", answers_for_rater(200), live_args),
     "annotate:begin_live": ("post", answers_for_rater(302), live_args),
     "annotate:live_turn": ("get", answers_for_rater(200), session_args),
