@@ -204,22 +204,26 @@ async function send() {
     keep();
   } catch (error) {
     isDirty = true;
-    if (error instanceof Refused) refuse(error);
-    else mark(error instanceof LoggedOut ? "logged-out" : "kept");
-    keep();
+    if (error instanceof Refused) {
+      refuse(error);
+    } else {
+      mark(error instanceof LoggedOut ? "logged-out" : "kept");
+      keep();
+    }
   }
   isSending = false;
   if (pending || isDirty) schedule(save.dataset.save === "saving" ? 0 : RETRY_MS);
 }
 
-// The server does not accept the message: say so, and keep everything that was typed.
+// The server does not accept the message: say so, and keep everything that was typed. A refused decision has stored the
+// ratings and the text that came with it.
 function refuse(error) {
-  const isDecision = pending !== null;
-  pending = null;
   say(error.message);
+  mark(pending ? "saved" : "kept");
+  if (error.answer.code === "unknown_turn") refresh();
+  pending = null;
+  keep(); // as changed, so that the next page sends it
   isDirty = false;
-  mark("saved");
-  if (!isDecision || error.answer.code === "unknown_turn") refresh();
 }
 
 async function refresh() {
