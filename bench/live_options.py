@@ -21,7 +21,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from bench import submission_server
-from bench.live_fill import SLUG
+from bench.live_options_fill import SLUG
 from tests.live.step_servers import ScriptedStep, StepServer, running_steps
 
 SECONDS_PER_BATCH = 0.3
@@ -57,7 +57,9 @@ def main() -> None:
 
 def measure(choices: int, folder: Path, environment: dict[str, str], address: str) -> dict[str, Any]:
     problems = 2 * (choices // (STEPS - 1) + 3)
-    session = json.loads(_run(environment, "-m", "bench.live_fill", address, str(problems)).splitlines()[-1])["session"]
+    session = json.loads(_run(environment, "-m", "bench.live_options_fill", address, str(problems)).splitlines()[-1])[
+        "session"
+    ]
     _run(environment, "manage.py", "collectstatic", "--noinput", "--clear", "--verbosity", "0")
     with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
         chromium = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")

@@ -91,7 +91,7 @@ def wait_until_idle(timeout: float = 30.0) -> None:
 
 def _answer(request_id: int, clock: Clock) -> None:
     try:
-        option_requests.answer_request(request_id=request_id, clock=clock)
+        option_requests.answer_request(request_id=request_id, now=clock(), clock=clock)
     except Exception:
         # The lease ends, and the request is asked again.
         logger.exception("live.request_failed", request=request_id)

@@ -40,7 +40,7 @@ class StepSampler:
 
 
 @dataclass(frozen=True)
-class GeneratedOption:
+class PolicyOption:
     index: int
     text: str
     ending: str
@@ -53,10 +53,10 @@ class GeneratedOption:
 
 
 @dataclass(frozen=True)
-class GeneratedOptions:
+class PolicyAnswer:
     """The usable options of an answer in the order of their indexes. `dropped` counts the others by reason."""
 
-    options: list[GeneratedOption]
+    options: list[PolicyOption]
     n_returned: int
     dropped: dict[str, int]
     prompt_tokens: int
@@ -107,12 +107,12 @@ def build_body(sampler: StepSampler, fields: dict[str, Any], prompt: str) -> dic
     return fields | {"prompt": prompt}
 
 
-def read_options(sampler: StepSampler, content: bytes, prompt: str) -> GeneratedOptions:
+def read_options(sampler: StepSampler, content: bytes, prompt: str) -> PolicyAnswer:
     """Read the body of an answer. A body in another shape has no options."""
     answer = _decode(content)
     choices = _list_choices(sampler, answer)
     dropped: Counter[str] = Counter()
-    options: list[GeneratedOption] = []
+    options: list[PolicyOption] = []
     first: dict[str, int] = {}
     for place, choice in enumerate(choices):
         read = _read_choice(sampler, choice, place)
@@ -132,7 +132,7 @@ def read_options(sampler: StepSampler, content: bytes, prompt: str) -> Generated
     about = about if isinstance(about, dict) else {}
     stated = _read_usage(choices if sampler.family == "llama_cpp" and not sampler.is_instructed else [], about)
     texts = "".join(option.text for option in marked)
-    return GeneratedOptions(
+    return PolicyAnswer(
         options=marked,
         n_returned=len(choices),
         dropped=dict(dropped),
@@ -145,19 +145,19 @@ def read_options(sampler: StepSampler, content: bytes, prompt: str) -> Generated
     )
 
 
-def _mark_duplicate(option: GeneratedOption, original: int) -> GeneratedOption:
-    return GeneratedOption(**{**vars(option), "same_as": original})
+def _mark_duplicate(option: PolicyOption, original: int) -> PolicyOption:
+    return PolicyOption(**{**vars(option), "same_as": original})
 
 
 def _list_choices(sampler: StepSampler, answer: Any) -> list[dict[str, Any]]:
     if sampler.family == "llama_cpp" and not sampler.is_instructed:
         found = answer if isinstance(answer, list) else [answer] if isinstance(answer, dict) else []
         return [each for each in found if isinstance(each, dict) and "content" in each]
-    found = answer.get("choices") if isinstance(answer, dict) else None
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    return [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
 
 
-def _read_choice(sampler: StepSampler, choice: dict[str, Any], place: int) -> GeneratedOption | str:
+def _read_choice(sampler: StepSampler, choice: dict[str, Any], place: int) -> PolicyOption | str:
     """Return the option, or the reason why it is dropped."""
     if sampler.is_instructed:
         found = _read_instructed(choice)
@@ -173,10 +173,10 @@ def _read_choice(sampler: StepSampler, choice: dict[str, Any], place: int) -> Ge
         return "unreadable"
     index = choice.get("index")
     index = index if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < 2**15 else place
-    return GeneratedOption(**{**vars(found), "index": index})
+    return PolicyOption(**{**vars(found), "index": index})
 
 
-def _read_completion(choice: dict[str, Any]) -> GeneratedOption | None:
+def _read_completion(choice: dict[str, Any]) -> PolicyOption | None:
     text, finish = choice.get("text"), choice.get("finish_reason")
     if not isinstance(text, str):
         return None
@@ -191,7 +191,7 @@ def _read_completion(choice: dict[str, Any]) -> GeneratedOption | None:
     logprobs = choice.get("logprobs")
     values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
     total, n = _sum_logprobs(values)
-    return GeneratedOption(
+    return PolicyOption(
         index=0,
         text=text,
         ending=ending,
@@ -203,14 +203,14 @@ def _read_completion(choice: dict[str, Any]) -> GeneratedOption | None:
     )
 
 
-def _read_llama_cpp(choice: dict[str, Any]) -> GeneratedOption | None:
+def _read_llama_cpp(choice: dict[str, Any]) -> PolicyOption | None:
     text, kind = choice.get("content"), choice.get("stop_type")
     if not isinstance(text, str):
         return None
     probabilities = choice.get("completion_probabilities")
     rows = [row for row in probabilities if isinstance(row, dict)] if isinstance(probabilities, list) else []
     total, n = _sum_logprobs([row.get("logprob") for row in rows])
-    return GeneratedOption(
+    return PolicyOption(
         index=0,
         text=text,
         ending={"word": STEP, "eos": SOLUTION}.get(str(kind), TRUNCATED),
@@ -222,19 +222,19 @@ def _read_llama_cpp(choice: dict[str, Any]) -> GeneratedOption | None:
     )
 
 
-def _read_instructed(choice: dict[str, Any]) -> GeneratedOption | None:
+def _read_instructed(choice: dict[str, Any]) -> PolicyOption | None:
     message, finish = choice.get("message"), choice.get("finish_reason")
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, str):
         return None
     if finish == "length":
-        return GeneratedOption(0, content, TRUNCATED, finish_reason="length")
+        return PolicyOption(0, content, TRUNCATED, finish_reason="length")
     found = find_object(content)
     text = found.get("step") if found else None
     if found is None or not isinstance(text, str):
         return None
     ending = SOLUTION if found.get("is_last") is True else STEP
-    return GeneratedOption(0, text, ending, finish_reason=_clean(finish, 40))
+    return PolicyOption(0, text, ending, finish_reason=_clean(finish, 40))
 
 
 def find_object(text: str) -> dict[str, Any] | None:
@@ -319,7 +319,7 @@ def _decode(content: bytes) -> Any:
         return {}
 
 
-def compare_options(recorded: list[tuple[int, str]], replayed: GeneratedOptions) -> int:
+def compare_options(recorded: list[tuple[int, str]], replayed: PolicyAnswer) -> int:
     """Return how many recorded options a replay returned with the same text at the same index."""
     texts = {option.index: option.text for option in replayed.options}
     return sum(texts.get(index) == text for index, text in recorded)

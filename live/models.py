@@ -266,7 +266,7 @@ class LiveTurn(models.Model):
     order_seed = models.BigIntegerField()
     chosen = models.ForeignKey(LiveOption, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     written_text = models.TextField(null=True, blank=True)
-    ends_solution = models.BooleanField(default=False)
+    is_final = models.BooleanField(default=False)  # the step ends the solution
     draft = models.TextField(blank=True)  # of the rater's own step
     active_ms = models.PositiveIntegerField(default=0)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -17,7 +17,7 @@ from django.db.models import Q, Sum
 from django.utils.translation import gettext as _
 
 from live import completions, policies, prompts, server_versions
-from live.completions import GeneratedOptions
+from live.completions import PolicyAnswer
 from live.models import LiveOption, LivePolicy, LiveSession, OptionRequest, OptionRequestState
 from machines import chat_endpoint
 from machines.chat_endpoint import ChatRefused, EndpointAnswer, EndpointGate, EndpointProblem
@@ -84,9 +84,11 @@ def list_unasked(*, session: LiveSession, now: dt.datetime) -> list[int]:
     return [*ids, *awaited.values_list("pk", flat=True)]
 
 
-def answer_request(*, request_id: int, clock: Clock) -> None:
-    """Ask the server for the options of a request and store them. Do nothing if another process does, or has."""
-    request = _take_request(request_id=request_id, now=clock())
+def answer_request(*, request_id: int, now: dt.datetime, clock: Clock) -> None:
+    """Ask the server for the options of a request and store them. Do nothing if another process does, or has.
+
+    The answer comes later than `now`: `clock` tells when."""
+    request = _take_request(request_id=request_id, now=now)
     if request is None:
         return
     session = request.session
@@ -189,7 +191,7 @@ def _save_answer(
             LiveOption.objects.bulk_create(LiveOption(request=request, **vars(option)) for option in found.options)
 
 
-def _describe_answer(policy: LivePolicy, found: GeneratedOptions) -> dict[str, Any]:
+def _describe_answer(policy: LivePolicy, found: PolicyAnswer) -> dict[str, Any]:
     money = (found.prompt_tokens * policy.prompt_price + found.completion_tokens * policy.completion_price) / _MILLION
     return {
         "n_returned": found.n_returned,

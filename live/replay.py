@@ -5,6 +5,7 @@ not belong to the prompt, and the request is counted as changed instead of being
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -57,7 +58,7 @@ def _replay_request(request: OptionRequest, count: ReplayCount) -> None:
         count.differing.append(request.pk)
 
 
-def describe_counts(counts: dict[str, ReplayCount]) -> Iterator[dict[str, object]]:
+def describe_counts(counts: dict[str, ReplayCount]) -> Iterator[dict[str, Any]]:
     for name, count in sorted(counts.items()):
         yield {
             "mode": name.partition(" ")[0],

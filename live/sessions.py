@@ -55,7 +55,7 @@ class NoProblemLeft(Exception):
 
 
 @dataclass(frozen=True)
-class OptionRating:
+class LiveRating:
     index: int
     rating: int | None
     is_flagged: bool = False
@@ -66,7 +66,7 @@ class TurnNotes:
     """What the page has not told yet about a turn. `draft` is None if the rater's own step did not change."""
 
     position: int
-    ratings: Sequence[OptionRating] = field(default_factory=tuple)
+    ratings: Sequence[LiveRating] = field(default_factory=tuple)
     draft: str | None = None
     active_ms: int = 0
 
@@ -250,7 +250,7 @@ def choose_option(
         if refusal is None:
             chosen = LiveOption.objects.get(request=turn.request_id, index=index)
             LiveTurn.objects.filter(pk=turn.pk).update(
-                chosen=chosen, ended_at=now, ends_solution=chosen.ends_solution, draft=""
+                chosen=chosen, ended_at=now, is_final=chosen.ends_solution, draft=""
             )
             _continue_session(row, chosen.ends_solution, by, now)
     if refusal is not None:
@@ -273,7 +273,7 @@ def write_step(
             refusal = LiveRefusal("empty", _("Write the step first."))
         if refusal is None:
             LiveTurn.objects.filter(pk=turn.pk).update(
-                written_text=_check_text(text), ended_at=now, ends_solution=ends_solution, draft=""
+                written_text=_check_text(text), ended_at=now, is_final=ends_solution, draft=""
             )
             _continue_session(row, ends_solution, by, now)
     if refusal is not None:

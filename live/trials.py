@@ -22,13 +22,13 @@ def try_policy(*, policy: LivePolicy, problem: Problem, clock: Clock) -> LiveSes
     both have usable options, or if an option ends the solution."""
     session = sessions.begin_trial(policy=policy, problem=problem, now=clock())
     first = sessions.load_turn(session).request
-    option_requests.answer_request(request_id=first.pk, clock=clock)
+    option_requests.answer_request(request_id=first.pk, now=clock(), clock=clock)
     usable = [option for option in LiveOption.objects.filter(request=first).order_by("index") if option.is_whole]
     following = next((option for option in usable if not option.ends_solution), None)
     is_usable = bool(usable)
     if following is not None:
         request = option_requests.ensure_request(session=session, path=[following.pk], is_prefetched=False, now=clock())
-        option_requests.answer_request(request_id=request.pk, clock=clock)
+        option_requests.answer_request(request_id=request.pk, now=clock(), clock=clock)
         request.refresh_from_db()
         is_usable = request.state == OptionRequestState.ANSWERED
     if is_usable:

@@ -116,6 +116,16 @@ SECTIONS: dict[str, Section] = {
             revision="turn__revision",
         ),
     ),
+    "live_sessions": Section(
+        "live.LiveSession",
+        ("rater__user",),
+        _names("started_at", "ended_at", "finish_reason", "finish_note", project="project__slug", problem="problem"),
+    ),
+    "live_steps": Section(
+        "live.LiveTurn",
+        ("session__rater__user",),
+        _names("position", "written_text", "draft", "active_ms", "ended_at", session="session"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),

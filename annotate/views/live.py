@@ -26,7 +26,7 @@ from labeling.models.project import Protocol
 from labeling.projects import rating_rules
 from live import answer_pool, policies, sessions
 from live.models import LiveSession
-from live.sessions import LiveRefusal, NoProblemLeft, OptionRating, TurnNotes
+from live.sessions import LiveRating, LiveRefusal, NoProblemLeft, TurnNotes
 
 _Index = Annotated[int, msgspec.Meta(ge=0, le=2**15 - 1)]
 _Position = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
@@ -54,7 +54,7 @@ class LiveMessage(msgspec.Struct):
 
     @property
     def notes(self) -> TurnNotes:
-        ratings = [OptionRating(each.index, each.rating, each.flagged) for each in self.ratings]
+        ratings = [LiveRating(each.index, each.rating, each.flagged) for each in self.ratings]
         return TurnNotes(self.position, ratings, self.draft, self.active_ms)
 
 

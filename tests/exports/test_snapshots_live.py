@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live import sessions
-from live.sessions import OptionRating, TurnNotes
+from live.sessions import LiveRating, TurnNotes
 from tests import factories
 from tests.exports.snapshot_builder import build_snapshot, read_file
 from tests.labeling.traces.test_load import load_lines
@@ -59,7 +59,7 @@ def test_sessions_are_exported_as_phase_1_and_come_back() -> None:
         live_project.give_up(live_project.begin(rater))
         session = live_project.begin(rater)
         turn = live_project.show(session)
-        notes = TurnNotes(0, [OptionRating(index, -1, index == 0) for index in range(3)])
+        notes = TurnNotes(0, [LiveRating(index, -1, index == 0) for index in range(3)])
         sessions.write_step(session=session, notes=notes, text=" Mine: 1 + 1. ", ends_solution=False, by=None, now=NOW)
         live_project.solve(session)
     assert turn.shown is not None

@@ -8,7 +8,7 @@ from labeling.models.assignment import FinishReason
 from live import option_requests, policies, sessions
 from live.models import LiveOption, LivePolicy, LiveSession, LiveTurn
 from live.policies import PolicySettings
-from live.sessions import OptionRating, TurnNotes
+from live.sessions import LiveRating, TurnNotes
 from tests import factories
 
 NOW = factories.NOW
@@ -22,7 +22,8 @@ def make_live_project(n_problems: int = 2, **fields: Any) -> Project:
 
 
 def make_settings(address: str = "http://127.0.0.1:1/v1", **fields: Any) -> PolicySettings:
-    return PolicySettings(**({"address": address, "model": "scripted", "n_options": 3, "timeout": 5.0} | fields))
+    values: dict[str, Any] = {"address": address, "model": "scripted", "n_options": 3, "timeout": 5.0}
+    return PolicySettings(**(values | fields))
 
 
 def make_policy(project: Project, address: str = "http://127.0.0.1:1/v1", **fields: Any) -> LivePolicy:
@@ -41,7 +42,7 @@ def begin(rater: Rater, now: dt.datetime = NOW) -> LiveSession:
 def answer_all(session: LiveSession, now: dt.datetime = NOW) -> None:
     """Ask the server for all that the session waits for, as the threads of the web server do."""
     for request in option_requests.list_unasked(session=session, now=now):
-        option_requests.answer_request(request_id=request, clock=lambda: now)
+        option_requests.answer_request(request_id=request, now=now, clock=lambda: now)
 
 
 def show(session: LiveSession, now: dt.datetime = NOW) -> LiveTurn:
@@ -55,7 +56,7 @@ def list_options(turn: LiveTurn) -> list[LiveOption]:
 
 def note_ratings(turn: LiveTurn, rating: int = 1, **others: Any) -> TurnNotes:
     """Rate every option of the turn alike."""
-    ratings = [OptionRating(option.index, rating) for option in list_options(turn) if option.same_as is None]
+    ratings = [LiveRating(option.index, rating) for option in list_options(turn) if option.same_as is None]
     return TurnNotes(turn.position, ratings, active_ms=1000, **others)
 
 

@@ -15,7 +15,7 @@ def make_sampler(family: str = "vllm", *, is_instructed: bool = False, n: int = 
     return StepSampler("m", family, is_instructed, n, 1.0, 0.9, 40, 0.05, 64, "\n\n")
 
 
-def read(sampler: StepSampler, answer: Any) -> completions.GeneratedOptions:
+def read(sampler: StepSampler, answer: Any) -> completions.PolicyAnswer:
     return completions.read_options(sampler, json.dumps(answer).encode(), "prompt")
 
 

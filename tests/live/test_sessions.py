@@ -10,7 +10,7 @@ from labeling.models.assignment import FinishReason
 from labeling.quality import resolve
 from live import option_requests, policies, sessions
 from live.models import LiveOption, LiveSession, LiveTurn, OptionRequest
-from live.sessions import LiveRefusal, NoProblemLeft, OptionRating, TurnNotes
+from live.sessions import LiveRating, LiveRefusal, NoProblemLeft, TurnNotes
 from tests import factories
 from tests.live import live_project
 from tests.live.step_servers import ScriptedStep, StepServer, running_steps
@@ -48,6 +48,7 @@ def write(session: LiveSession, position: int, text: str = "So 5.", *, ends: boo
 def test_solution_becomes_a_live_trace_with_its_submission(rater: Rater, address: str) -> None:
     session = live_project.solve(begin(rater, address))
     trace = Trace.objects.get()
+    assert trace.provenance is not None
     assert (trace.kind, trace.n_steps, trace.provenance.scaffold) == ("live", 4, "live, completions")
     assert trace.answer is not None
     assert session.submission is not None
@@ -77,7 +78,7 @@ def test_only_a_whole_positive_option_of_rated_ones_is_chosen(rater: Rater, addr
     turn = live_project.show(session)
 
     def choose(index: int, *ratings: tuple[int, int]) -> str:
-        notes = TurnNotes(0, [OptionRating(*each) for each in ratings])
+        notes = TurnNotes(0, [LiveRating(*each) for each in ratings])
         with pytest.raises(LiveRefusal) as refusal:
             sessions.choose_option(session=session, notes=notes, index=index, by=None, now=NOW)
         return refusal.value.code

@@ -57,7 +57,7 @@ def session_args(cast: Personas) -> dict[str, object]:
 
 def aside_args(cast: Personas) -> dict[str, object]:
     arguments = session_args(cast)
-    sessions.put_aside(session=LiveSession.objects.get(pk=arguments["session"]), notes=None, now=NOW)
+    sessions.put_aside(session=LiveSession.objects.latest("pk"), notes=None, now=NOW)
     return arguments
 
 

@@ -122,7 +122,7 @@ class Command(BaseCommand):
         found = list(replay.describe_counts(replay.replay_requests(requests)))
         self.stdout.write(json.dumps(found, indent=2))
         least = options["least_share"]
-        if least is not None and any((row["share"] or 0.0) < least for row in found):  # type: ignore[operator]  # a float
+        if least is not None and any((row["share"] or 0.0) < least for row in found):
             raise CommandError(f"Less than {least:.1%} was reproduced.")
 
 

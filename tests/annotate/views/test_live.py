@@ -49,7 +49,7 @@ def send(page: Client, session: LiveSession, verb: str, **message: Any) -> tuple
 
 
 def test_work_page_leads_to_the_live_page(page: Client, session: LiveSession) -> None:
-    response = page.get("/work/sums/", follow=True)
+    response = page.get(reverse("annotate:work", args=["sums"]), follow=True)
     assert response.redirect_chain[-1][0] == "/live/sums/"
     content = response.content.decode()
     assert content.count("data-option=") == 3
@@ -57,7 +57,7 @@ def test_work_page_leads_to_the_live_page(page: Client, session: LiveSession) ->
 
 
 def test_home_page_counts_problems(page: Client, session: LiveSession) -> None:
-    assert b'href="/work/sums/"' in page.get("/").content
+    assert f'href="{reverse("annotate:work", args=["sums"])}"'.encode() in page.get("/").content
 
 
 def test_choice_returns_the_next_stage(page: Client, session: LiveSession) -> None:

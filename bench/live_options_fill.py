@@ -1,4 +1,4 @@
-"""Fill the database of `bench.live_options`, and print a session: `python -m bench.live_fill ADDRESS PROBLEMS`."""
+"""Fill the database of `bench.live_options`: `python -m bench.live_options_fill ADDRESS PROBLEMS` prints a session."""
 
 import datetime as dt
 import json
