@@ -25,7 +25,7 @@ from bench.live_options_fill import SLUG
 from tests.live.step_servers import ScriptedStep, StepServer, running_steps
 
 SECONDS_PER_BATCH = 0.3
-MS_PER_KEY = 700  # a hurried rater: people need several seconds for an option
+MS_PER_KEY = 600  # a hurried rater: people need several seconds for an option
 STEPS = 10  # of a solution
 RATINGS = ("3", "1", "3", "2")
 BARS = {"prefetched_ms_p95": 700.0}
