@@ -333,6 +333,7 @@ class ReplayCount:
     n_options: int = 0
     n_reproduced: int = 0
     n_unanswered: int = 0
+    n_unseeded: int = 0  # of servers that take no seed: not sent again
     n_changed_prompts: int = 0
     differing: list[int] = field(default_factory=list)  # ids of requests
 

@@ -224,6 +224,7 @@ def _validate_numbers(settings: PolicySettings) -> None:
 
 
 def is_replayable(policy: LivePolicy) -> bool:
+    """Return whether the server takes a seed, so that it can repeat an answer."""
     return completions.is_seeded(policy.family)
 
 

@@ -45,6 +45,9 @@ def _replay_request(request: OptionRequest, count: ReplayCount) -> None:
         count.n_options += len(recorded)
         count.differing.append(request.pk)
         return
+    if not policies.is_replayable(policy):
+        count.n_unseeded += 1
+        return
     try:
         answer = option_requests.send_request(policy, request, prompt)
     except EndpointProblem:
@@ -68,6 +71,7 @@ def describe_counts(counts: dict[str, ReplayCount]) -> Iterator[dict[str, Any]]:
             "reproduced": count.n_reproduced,
             "share": None if count.share is None else round(count.share, 4),
             "unanswered": count.n_unanswered,
+            "unseeded": count.n_unseeded,
             "changed_prompts": count.n_changed_prompts,
             "differing_requests": count.differing[:20],
         }

@@ -31,6 +31,17 @@ def test_replay_reproduces_what_the_server_writes_again(family: str, mode: str) 
     assert count.n_options >= 12
 
 
+def test_servers_without_a_seed_are_not_asked_again() -> None:
+    rater, server = factories.make_rater(live_project.make_live_project(reserve_problem_share=0)), StepServer()
+    with running_steps(server) as address:
+        live_project.make_policy(rater.project, address, family="hosted", mode="instructed")
+        live_project.solve(live_project.begin(rater))
+        n_asked = len(server.requests)
+        (count,) = replay.replay_requests(replay.list_recorded(rater.project)).values()
+    assert (count.share, count.n_unseeded) == (None, count.n_requests)
+    assert len(server.requests) == n_asked
+
+
 def test_replay_reports_other_texts_and_other_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     project = live_project.make_live_project(slug="sums", reserve_problem_share=0)
     rater, server = factories.make_rater(project), StepServer()
