@@ -42,6 +42,21 @@ def test_servers_without_a_seed_are_not_asked_again() -> None:
     assert len(server.requests) == n_asked
 
 
+def test_log_has_each_request_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    rater = factories.make_rater(live_project.make_live_project(slug="sums", reserve_problem_share=0))
+    with running_steps(StepServer()) as address:
+        live_project.make_policy(rater.project, address)
+        live_project.solve(live_project.begin(rater))
+    call_command("live", "log", "--project", "sums")
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["position"] for record in records] == [0, 1, 2, 3]
+    assert {record["rater"] for record in records} == {str(rater.pseudonym)}
+    for record in records:
+        assert record["turn"]["chosen"] == 0
+        assert [option["rating"] for option in record["options"]] == [1, 1, 1]
+        assert record["policy"]["template_digest"]
+
+
 def test_replay_reports_other_texts_and_other_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     project = live_project.make_live_project(slug="sums", reserve_problem_share=0)
     rater, server = factories.make_rater(project), StepServer()

@@ -1,4 +1,4 @@
-"""Add live policies and problems, try and open a policy, and replay recorded requests."""
+"""Add live policies and problems, try and open a policy, and print or replay recorded requests."""
 
 import json
 from argparse import ArgumentParser
@@ -16,7 +16,7 @@ from labeling.models import Problem, Project
 from labeling.models.project import Protocol
 from labeling.traces import problems
 from labeling.traces.problems import InvalidProblems
-from live import policies, replay, trials
+from live import policies, replay, request_log, trials
 from live.models import LiveMode, LivePolicy
 from live.policies import InvalidPolicy, PolicyNotReady, PolicySettings
 from machines.models import EndpointKind
@@ -58,6 +58,7 @@ class Command(BaseCommand):
         more = actions.add_parser("problems", help="add problems: one text or JSON object per line")
         more.add_argument("file")
         more.add_argument("--by", metavar="USER", help="username of the owner, if the project is new")
+        actions.add_parser("log", help="print all recorded requests with their options as JSON lines")
         again = actions.add_parser("replay", help="send recorded requests again, and print what was reproduced")
         again.add_argument("--session", type=int)
         again.add_argument("--most", type=int, help="replay only the first requests")
@@ -114,6 +115,10 @@ class Command(BaseCommand):
         name = Path(options["file"]).name
         n = problems.add_problems(project=project, records=records, name=name, by=None, now=timezone.now())
         self.stdout.write(f"{n} problems added.")
+
+    def _log(self, project: Project, options: dict[str, Any]) -> None:
+        for record in request_log.describe_requests(project):
+            self.stdout.write(json.dumps(record))
 
     def _replay(self, project: Project, options: dict[str, Any]) -> None:
         requests = replay.list_recorded(project, session_id=options["session"])
