@@ -28,7 +28,8 @@ from labeling.models import (
     Step,
 )
 from labeling.models.assignment import AssignmentState
-from labeling.models.project import ProjectState
+from labeling.models.project import ProjectState, Protocol
+from live import sessions
 from people import roles
 from people.models import MemberMessage, Membership
 from people.roles import Action
@@ -143,6 +144,8 @@ def list_todos(user: User) -> list[ProjectTodo]:
     memberships = list(rows.select_related("project__guideline").defer("project__guideline__body"))
     raters = {rater.project_id: rater for rater in Rater.objects.active().filter(user=user)}
     waiting = _count_waiting([rater.pk for rater in raters.values()])
+    live_projects = {each.project_id for each in memberships if each.project.protocol == Protocol.LIVE}
+    waiting |= sessions.count_waiting([rater.pk for rater in raters.values() if rater.project_id in live_projects])
     empty = [pk for pk, n in waiting.items() if not n]
     reasons = queue.explain_nothing_left(empty) if empty else {}
     times = _median_times(list(raters))

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotate.views import day, guide, history, home, join, keys, messages, onboarding, questions, work, your_data
+from annotate.views import day, guide, history, home, join, keys, live, messages, onboarding, questions, work, your_data
 
 app_name = "annotate"
 urlpatterns = [
@@ -35,6 +35,15 @@ urlpatterns = [
     path("lessons/<int:assignment>/dispute", questions.dispute_answer, name="dispute"),
     path("guideline/<slug:slug>/panel", guide.show_guide, name="guide"),
     path("guideline/<slug:slug>/", onboarding.show_guideline, name="guideline"),
+    path("live/<slug:slug>/", live.show_live, name="live"),
+    path("live/<slug:slug>/begin", live.begin_live, name="begin_live"),
+    path("live/sessions/<int:session>/turn", live.show_live_turn, name="live_turn"),
+    path("live/sessions/<int:session>/record", live.record_live, name="record_live"),
+    path("live/sessions/<int:session>/choose", live.choose_live, name="choose_live"),
+    path("live/sessions/<int:session>/write", live.write_live, name="write_live"),
+    path("live/sessions/<int:session>/end", live.end_live, name="end_live"),
+    path("live/sessions/<int:session>/aside", live.put_live_aside, name="put_live_aside"),
+    path("live/sessions/<int:session>/resume", live.resume_live, name="resume_live"),
     path("work/<slug:slug>/", work.show_work_page, name="work"),
     path("work/day", day.show_day, name="day"),
     path("work/day/break", day.set_break, name="set_break"),

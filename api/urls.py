@@ -8,6 +8,7 @@ from api.views import (
     consensus,
     imports,
     judges,
+    live,
     machine_consensus,
     machines,
     prms,
@@ -52,6 +53,7 @@ urlpatterns = [
     path(
         "projects/<slug:slug>/judge-runs/<int:run>/resume", judges.ResumeJudgeRunView.as_view(), name="resume_judge_run"
     ),
+    path("projects/<slug:slug>/live", live.LiveLabelingView.as_view(), name="live_labeling"),
     path(
         "projects/<slug:slug>/machine-consensus",
         machine_consensus.MachineConsensusView.as_view(),

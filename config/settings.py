@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "people",
     "prm",
     "machines",
+    "live",
     "exports",
     "notices",
     "privacy",

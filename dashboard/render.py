@@ -12,6 +12,7 @@ from accounts import confirmation
 from dashboard import rater_names
 from dashboard.figures import DataTable
 from events import audit_log
+from labeling.models.project import Protocol
 from people import roles
 from people.models import Membership, Role
 from people.roles import Action
@@ -52,6 +53,7 @@ NAVIGATION = (
             NavigationLink("imports", _("Imports"), Action.BRING_IN),
             NavigationLink("generations", _("Generations"), Action.READ),
             NavigationLink("judges", _("Judges"), Action.READ),
+            NavigationLink("live", _("Live labeling"), Action.READ),
             NavigationLink("snapshots", _("Snapshots"), Action.TAKE_OUT),
         ),
     ),
@@ -90,7 +92,7 @@ def project_page(
     groups = [
         (label, allowed)
         for label, links in NAVIGATION
-        if (allowed := [link for link in links if roles.membership_may(actor, link.action)])
+        if (allowed := [link for link in links if _is_shown(link, actor)])
     ]
     frame = {
         "actor": actor,
@@ -100,6 +102,11 @@ def project_page(
         "may": roles.ROLE_ACTIONS[Role(actor.role)],
     }
     return render(request, template, frame | context, status=status)
+
+
+def _is_shown(link: NavigationLink, actor: Membership) -> bool:
+    is_for_project = link.key != "live" or actor.project.protocol == Protocol.LIVE
+    return is_for_project and roles.membership_may(actor, link.action)
 
 
 def csv_response(request: HttpRequest, actor: Membership, table: DataTable) -> HttpResponse:

@@ -17,6 +17,7 @@ from dashboard.views import (
     jobs,
     judges,
     lifecycle,
+    live,
     machine_consensus,
     machines,
     members,
@@ -94,6 +95,16 @@ _PRMS = [
     path("<int:version>/", prms.show_prm, name="prm"),
     path("<int:version>/current", prms.make_prm_current, name="make_prm_current"),
     path("<int:version>/evaluate", prms.evaluate_prm_on_file, name="evaluate_prm_on_file"),
+]
+_LIVE = [
+    path("", live.show_live_policies, name="live"),
+    path("add", live.add_live_policy, name="add_live_policy"),
+    path("problems", live.add_live_problems, name="add_live_problems"),
+    path("<int:policy>/copy", live.copy_live_policy, name="copy_live_policy"),
+    path("<int:policy>/try", live.try_live_policy, name="try_live_policy"),
+    path("<int:policy>/open", live.open_live_policy, name="open_live_policy"),
+    path("<int:policy>/close", live.close_live_policy, name="close_live_policy"),
+    path("trials/<int:session>/", live.show_live_trial, name="live_trial"),
 ]
 _JUDGES = [
     path("", judges.show_judges, name="judges"),
@@ -185,6 +196,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("generations/", include(_GENERATIONS)),
     path("prms/", include(_PRMS)),
     path("judges/", include(_JUDGES)),
+    path("live/", include(_LIVE)),
     path("groups/", groups.show_groups, name="groups"),
     path("groups/save", groups.save_group, name="save_group"),
     path("groups/<int:group>/delete", groups.delete_group, name="delete_group"),

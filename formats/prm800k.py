@@ -368,9 +368,11 @@ def _complete_own_record(facts: RowFacts, record: TraceRecord) -> TraceRecord:
     flag and did not are `"flagged": false`.
     """
     problem, submission = record.problem, record.submissions[0]
-    if record.kind != LIVE:
-        unknown = {name: None for name in ("answer", "solution") if getattr(problem, name) is UNSET}
-        problem = structs.replace(problem, **unknown)
+    known = ("answer",) if record.kind == LIVE else ("answer", "solution")  # the first phase has no solution
+    if record.kind == LIVE:
+        problem = structs.replace(problem, solution=UNSET)
+    unknown = {name: None for name in known if getattr(problem, name) is UNSET}
+    problem = structs.replace(problem, **unknown)
     turns = [_complete_own_turn(turn, is_live=record.kind == LIVE) for turn in submission.turns]
     submission = structs.replace(submission, turns=turns, generation=facts.exported_generation)
     return structs.replace(record, problem=problem, submissions=[submission])

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from formats.records import (
+    LIVE,
     JudgmentRecord,
     OptionRecord,
     ProblemRecord,
@@ -120,8 +121,9 @@ class RowFacts(NamedTuple):
 
     @property
     def exported_generation(self) -> int | None:
-        """Return the generation in the file, or for a submission made here the generation that assigned it."""
-        if self.origin != ORIGIN_HERE or self.generation is not None:
+        """Return the generation in the file, or for a submission made here the generation that assigned it. Live
+        traces have none."""
+        if self.kind == LIVE or self.origin != ORIGIN_HERE or self.generation is not None:
             return self.generation
         return SCREENING_GENERATION if self.is_screening else self.round or 0
 

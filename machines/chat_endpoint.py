@@ -20,7 +20,7 @@ import threading
 import time
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import outbound
@@ -71,6 +71,14 @@ class ChatReply:
     prompt_tokens: int
     completion_tokens: int
     is_usage_estimated: bool
+    milliseconds: int
+    n_attempts: int
+
+
+class EndpointAnswer(NamedTuple):
+    """A response with status 200, and what it took to get it."""
+
+    response: outbound.OutboundResponse
     milliseconds: int
     n_attempts: int
 
@@ -130,11 +138,19 @@ class EndpointGate:
 
 def ask_endpoint(endpoint: ChatEndpoint, prompt: str, *, key: str, seed: int, gate: EndpointGate) -> ChatReply:
     """Return the answer to one prompt, or raise an EndpointProblem."""
-    body = json.dumps(_build_request(endpoint, prompt, seed)).encode()
+    address = endpoint.address.rstrip("/") + ("/completions" if endpoint.continues_text else "/chat/completions")
+    answer = post_request(endpoint, address, _build_request(endpoint, prompt, seed), key=key, gate=gate)
+    return _read_reply(answer.response, prompt, answer.milliseconds, answer.n_attempts)
+
+
+def post_request(
+    endpoint: ChatEndpoint, address: str, request: dict[str, Any], *, key: str, gate: EndpointGate
+) -> EndpointAnswer:
+    """Send a request until the endpoint answers it with status 200, or raise an EndpointProblem."""
+    body = json.dumps(request).encode()
     headers = {"Idempotency-Key": key}
     if endpoint.key:
         headers["Authorization"] = f"Bearer {endpoint.key}"
-    address = endpoint.address.rstrip("/") + ("/completions" if endpoint.continues_text else "/chat/completions")
     problem = "not asked"
     for attempt in range(1, endpoint.tries + 1):
         gate.wait(_delay(endpoint, attempt))
@@ -149,7 +165,7 @@ def ask_endpoint(endpoint: ChatEndpoint, prompt: str, *, key: str, seed: int, ga
             problem = str(error)
             continue
         if response.status == 200:
-            return _read_reply(response, prompt, int((time.monotonic() - started) * 1000), attempt)
+            return EndpointAnswer(response, int((time.monotonic() - started) * 1000), attempt)
         problem = f"status {response.status}"
         _handle_error(endpoint, response, gate)
     raise EndpointDown(_describe_down(endpoint, problem))

@@ -75,11 +75,23 @@ def resolve_host(host: str) -> list[str]:
 
 def post(address: str, body: bytes, headers: Mapping[str, str], *, timeout: float, max_bytes: int) -> OutboundResponse:
     """Send one request, which takes at most `timeout` seconds. Raise AddressRefused or RequestFailed."""
+    headers = {"Content-Type": "application/json", **headers}
+    return _send("POST", address, body, headers, timeout=timeout, max_bytes=max_bytes)
+
+
+def get(address: str, headers: Mapping[str, str], *, timeout: float, max_bytes: int) -> OutboundResponse:
+    """Fetch a resource, with the same limits as `post`."""
+    return _send("GET", address, None, headers, timeout=timeout, max_bytes=max_bytes)
+
+
+def _send(
+    method: str, address: str, body: bytes | None, headers: Mapping[str, str], *, timeout: float, max_bytes: int
+) -> OutboundResponse:
     parts = _parse_address(address)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         with _connection(parts, timeout) as connection:
-            connection.request("POST", target, body, {"Content-Type": "application/json", **headers})
+            connection.request(method, target, body, dict(headers))
             with connection.getresponse() as response:
                 content = response.read(max_bytes + 1)
                 if response.length and len(content) <= max_bytes:

@@ -46,6 +46,7 @@ REPLACED_TEXTS: dict[str, PersonalTexts] = {
     "labeling.StepReview": PersonalTexts(("assignment__rater__user",), ("comment", "missing")),
     "labeling.Judgment": PersonalTexts(("turn__assignment__rater__user",), ("reason",)),
     "labeling.RatingEdit": PersonalTexts(("assignment__rater__user",), ("text",)),
+    "live.LiveSession": PersonalTexts(("rater__user",), ("finish_note",)),
     "labeling.CorrectionRequest": PersonalTexts(("assignment__rater__user", "asked_by"), ("note",)),
     "labeling.SetAside": PersonalTexts(("rater__user", "made_by"), ("reason",)),
     "labeling.Consensus": PersonalTexts(("made_by",), ("note",)),
@@ -86,6 +87,9 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "people.Invitation": ("note",),
     "prm.FileEvaluation": ("name",),
     "machines.Judge": ("name", "prompt"),
+    "live.LiveTurn": ("written_text", "draft"),  # part of the label
+    "live.OptionRequest": ("path",),  # with the steps that the rater wrote
+    "live.LivePolicy": ("template",),
     "machines.MachinePassport": ("content", "identity"),
     "machines.MachineLicense": ("domain",),
     "exports.ProjectDisclosure": (
@@ -176,6 +180,28 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "machines.JudgeRun": ("pause_line",),
     "machines.JudgeVote": ("answer", "finish_reason", "served_model"),  # what a model wrote
     "machines.JudgedTrace": ("first_errors", "values"),
+    "live.LivePolicy": (
+        "address",
+        "model",
+        "model_digest",
+        "tokenizer_digest",
+        "key",
+        "template_digest",
+        "step_end",
+    ),
+    "live.LiveSession": ("finish_reason",),
+    "live.OptionRequest": (  # what a model wrote, and how it was asked
+        "prompt_digest",
+        "sent",
+        "problem",
+        "server_version",
+        "served_model",
+        "fingerprint",
+        "dropped",
+        "answer",
+    ),
+    "live.LiveOption": ("text", "finish_reason", "stop_reason", "token_ids"),
+    "live.LiveTurn": ("shown",),
     "prm.Score": ("numbers",),
     "prm.FileEvaluation": ("digest", "figures"),
     "prm.Generation": ("gate", "acquisition", "reading", "payoff"),

@@ -122,6 +122,16 @@ SECTIONS: dict[str, Section] = {
         ("assignment__rater__user",),
         _names("revision", "question", "value", project="assignment__project__slug", trace="assignment__trace"),
     ),
+    "live_sessions": Section(
+        "live.LiveSession",
+        ("rater__user",),
+        _names("started_at", "ended_at", "finish_reason", "finish_note", project="project__slug", problem="problem"),
+    ),
+    "live_steps": Section(
+        "live.LiveTurn",
+        ("session__rater__user",),
+        _names("position", "written_text", "draft", "active_ms", "ended_at", session="session"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),

@@ -19,6 +19,7 @@ from people.roles import RATING_ROLES
 from tests import factories
 from tests.dashboard import url_cases as of_leads
 from tests.exports import url_cases as of_snapshots
+from tests.live import url_cases as of_live
 from tests.machines import url_cases as of_judges
 from tests.people.personas import MEMBERS, OUTSIDERS, LoggedInPersonas, Personas
 from tests.prm import url_cases as of_prms
@@ -233,6 +234,7 @@ URL_CASES: dict[str, UrlCase] = {
     "dashboard:new_project": UrlCase("get", everybody(403, visitor=302, neighbour=200, owner=200, lead=200)),
     **{name: UrlCase(*each) for name, each in of_prms.PRM_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_judges.JUDGE_URL_CASES.items()},
+    **{name: UrlCase(*each) for name, each in of_live.LIVE_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_leads.DASHBOARD_URL_CASES.items()},
     **{name: UrlCase(*each) for name, each in of_snapshots.SNAPSHOT_URL_CASES.items()},
     "dashboard:reset_factors": UrlCase("post", members(403, owner=302), member_with_app_args),

@@ -21,7 +21,9 @@ from annotate import keys, todo, work_page, work_summary
 from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
+from labeling.gates import OnboardingGate
 from labeling.models import Assignment, OptionPart, Rater, Submission
+from labeling.models.project import Protocol
 from labeling.projects import protocols, rating_rules
 from people.models import MemberMessage
 
@@ -32,6 +34,11 @@ from people.models import MemberMessage
 def show_work_page(request: UserRequest, slug: str) -> HttpResponse:
     user = request.user
     rater = get_object_or_404(Rater.objects.select_related("project__guideline"), project__slug=slug, user=user)
+    if rater.project.protocol == Protocol.LIVE and gates.next_gate(rater=rater, project=rater.project) not in (
+        OnboardingGate.TRAINING,
+        OnboardingGate.SCREENING,
+    ):
+        return redirect("annotate:live", slug)
     opened = _assignment_to_show(request, rater)
     if opened is not None and Assignment.objects.submitted().filter(pk=opened, reopened_at=None).exists():
         if not request.GET.get("assignment"):

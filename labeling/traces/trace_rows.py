@@ -112,7 +112,7 @@ def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
     return _digest([problem, steps, texts, parts, record.answer, record.verifier_score, segmenter])
 
 
-def _is_reserve(normal_digest: str, share: float) -> bool:
+def is_in_reserve(normal_digest: str, share: float) -> bool:
     """Tell whether a problem belongs to the held-out set. Depends only on its text and the share."""
     return int(normal_digest[:16], 16) < share * 2.0**64
 
@@ -296,7 +296,7 @@ class TraceRows:
     def _add_problem(self, digest: str, problem: ProblemRecord) -> tuple[int, bool]:
         pk = self._rows.new_id[PROBLEM]()
         normal = near_duplicates.digest_normalized(problem.text)
-        is_reserve = _is_reserve(normal, self._project.reserve_problem_share)
+        is_reserve = is_in_reserve(normal, self._project.reserve_problem_share)
         self._rows.by_table[PROBLEM].append(
             (
                 *(pk, self._project.pk, digest, normal, problem.ref, problem.domain, problem.text),

@@ -61,7 +61,7 @@ def test_expired_token_gets_a_problem_response(personas: LoggedInPersonas) -> No
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
     | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"}
-    | {"machine_consensus", "machines", "passport", "licenses", "assisted_results"},
+    | {"live_labeling", "machine_consensus", "machines", "passport", "licenses", "assisted_results"},
     "bring_in": {"post imports", "delete import", "post trace_steps"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},

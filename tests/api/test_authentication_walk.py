@@ -38,6 +38,7 @@ READ = {
     "get judge_runs",
     "get judge_run",
     "get machine_budget",
+    "get live_labeling",
     "get machine_consensus",
     "get machines",
     "get passport",
@@ -83,7 +84,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 43
+    assert len(every) == 44
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -162,6 +163,7 @@ SCOPES = {
     "delete judge_run": "judge",
     "post resume_judge_run": "judge",
     "get machine_budget": "read",
+    "get live_labeling": "read",
     "get machine_consensus": "read",
     "put machine_budget": "judge",
     "get machines": "read",

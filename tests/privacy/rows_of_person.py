@@ -24,6 +24,7 @@ _VALUES: dict[str, dict[str, Any]] = {
     "labeling.Assignment": {"state": "released", "ended_at": NOW, "revision": 1, "submitted_revision": 0},
     "labeling.RatingEdit": {"kind": "comment"},
     "labeling.Consensus": {"source": "person"},
+    "live.LiveTurn": {"ended_at": NOW},
     "jobs.Job": {"state": "failed", "ended_at": NOW},
     "notices.NoticeDelivery": {"state": "failed", "ended_at": NOW},
     "machines.MachinePassport": {"expired_because": ""},
