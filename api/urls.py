@@ -5,6 +5,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
 from api.views import (
+    canaries,
     consensus,
     imports,
     judges,
@@ -57,8 +58,13 @@ urlpatterns = [
         machine_consensus.MachineConsensusView.as_view(),
         name="machine_consensus",
     ),
+    path("projects/<slug:slug>/canaries", canaries.CanarySetView.as_view(), name="canaries"),
+    path("projects/<slug:slug>/canaries/scores", canaries.CanaryScoresView.as_view(), name="canary_scores"),
     path("projects/<slug:slug>/machines", machines.MachineListView.as_view(), name="machines"),
     path("projects/<slug:slug>/machines/<int:rater>/passport", machines.PassportView.as_view(), name="passport"),
+    path(
+        "projects/<slug:slug>/machines/<int:rater>/passports", machines.PassportHistoryView.as_view(), name="passports"
+    ),
     path("projects/<slug:slug>/machines/<int:rater>/licenses", machines.LicenseListView.as_view(), name="licenses"),
     path(
         "projects/<slug:slug>/machine-licenses/<int:license>/revoke",

@@ -113,6 +113,7 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.Step": ("agent", "separator"),
     "labeling.Option": ("text",),
     "labeling.OptionPart": ("text", "name", "call_ref", "media_type", "data"),
+    "prm.GamingCanary": ("problem", "steps"),
     "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter"),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
@@ -170,6 +171,10 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "machines.JudgeRun": ("pause_line",),
     "machines.JudgeVote": ("answer", "finish_reason", "served_model"),  # what a model wrote
     "machines.JudgedTrace": ("first_errors", "values"),
+    "machines.CanaryVote": ("answer", "finish_reason", "served_model"),
+    "machines.CanaryVerdict": ("first_errors",),
+    "prm.GamingCanary": ("places", "original_places"),
+    "prm.CanaryScore": ("numbers",),
     "prm.Score": ("numbers",),
     "prm.FileEvaluation": ("digest", "figures"),
     "prm.Generation": ("gate", "acquisition", "reading", "payoff"),

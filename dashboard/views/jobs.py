@@ -39,6 +39,7 @@ JOB_LABELS: dict[str, str | Promise] = {
     "prm.score": _("Score traces"),
     "prm.select": _("Select the next traces"),
     "prm.evaluate_file": _("Evaluate a PRM on a file"),
+    "prm.canaries": _("Score gaming canaries"),
     "machines.judge": _("Run a judge"),
     "machines.passport": _("Issue the passport of a machine"),
     "exports.prepare": _("Freeze a snapshot"),

@@ -33,7 +33,8 @@ class Command(BaseCommand):
         license.add_argument("--may-settle", action="store_true", help="settle traces alone")
         license.add_argument("--promised", type=float, choices=PROMISES, default=0.9)
         license.add_argument("--retest-share", type=float, default=0.1)
-        for action in (passport, license):
+        history = actions.add_parser("history", help="list all passports of a machine with their ends as JSON")
+        for action in (passport, license, history):
             action.add_argument("--machine", required=True, help="its name, or the beginning of it")
         revoke = actions.add_parser("revoke", help="end a license")
         revoke.add_argument("--license", type=int, required=True)
@@ -61,6 +62,12 @@ class Command(BaseCommand):
         content = passports.build_passport(machine, epsilon=EPSILONS[options["people"]])
         passports.issue_passport(rater=machine, content=content, by=None, now=timezone.now())
         self.stdout.write(json.dumps(content, indent=1))
+
+    def _history(self, project: Project, options: dict[str, Any]) -> None:
+        names = ("pk", "issued_at", "accuracy", "passes_test", "n_retests", "expired_at", "expired_because", "identity")
+        rows = passports.list_history(_find_machine(project, options["machine"]))
+        found = [{name: getattr(row, name) for name in names} for row in rows]
+        self.stdout.write(json.dumps(found, indent=1, default=str))
 
     def _license(self, project: Project, options: dict[str, Any]) -> None:
         passport = passports.find_valid_passport(_find_machine(project, options["machine"]))

@@ -1,0 +1,34 @@
+"""A project whose gold is enough for a set of gaming canaries, and a scorer for it."""
+
+from labeling.models import Project, Trace
+from labeling.models.gold import GoldUse
+from labeling.quality import gold
+from prm import canaries, registry
+from prm.models import PRM, CanarySet
+from prm.registry import PRMIdentity
+from tests import factories
+
+
+def make_project(n: int = 6) -> Project:
+    """Create solutions of sums as gold; every second one has an error in its second step."""
+    project = factories.make_project()
+    for number in range(n):
+        add_solution(project, number, first_error=1 if number % 2 else None)
+    return project
+
+
+def add_solution(project: Project, number: int, *, first_error: int | None) -> Trace:
+    second = f"Then 3{number} + 10 = 4{number + (first_error is not None)}. That is the sum."
+    texts = [f"First 1{number} + 20 = 3{number}.", second, f"So it is 4{number}, which we write down."]
+    trace = factories.make_trace(project, texts, problem=factories.make_problem(project, f"Sum number {number}?"))
+    gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=None, now=factories.NOW)
+    return trace
+
+
+def freeze(project: Project, n: int = 20) -> CanarySet:
+    return canaries.freeze_canaries(project=project, by=None, now=factories.NOW, n=n)
+
+
+def register_scorer(project: Project, address: str) -> PRM:
+    identity = PRMIdentity("vllm", "m", address=address, options={"timeout": 20})
+    return registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
