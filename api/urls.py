@@ -5,6 +5,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
 from api.views import (
+    arena,
     canaries,
     consensus,
     imports,
@@ -60,6 +61,7 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/canaries", canaries.CanarySetView.as_view(), name="canaries"),
     path("projects/<slug:slug>/canaries/scores", canaries.CanaryScoresView.as_view(), name="canary_scores"),
+    path("projects/<slug:slug>/hard-negatives", arena.HardNegativesView.as_view(), name="hard_negatives"),
     path("projects/<slug:slug>/machines", machines.MachineListView.as_view(), name="machines"),
     path("projects/<slug:slug>/machines/<int:rater>/passport", machines.PassportView.as_view(), name="passport"),
     path(

@@ -71,6 +71,7 @@ AREA_LABELS = {
     "judge": gettext_lazy("Judges"),
     "judge_run": gettext_lazy("Judge runs"),
     "canaries": gettext_lazy("Gaming canaries"),
+    "arena": gettext_lazy("Arena"),
     "machine_budget": gettext_lazy("Judge cost caps"),
     "machine_license": gettext_lazy("Licenses of machines"),
     "passport": gettext_lazy("Passports of machines"),
@@ -84,6 +85,10 @@ AREA_LABELS = {
 }
 _OTHER_LABELS = {
     **security_log.EVENT_LABELS,
+    "arena.closed": gettext_lazy("Arena closed"),
+    "arena.confirmed": gettext_lazy("Edit of the arena confirmed"),
+    "arena.opened": gettext_lazy("Arena opened"),
+    "arena.rejected": gettext_lazy("Edit of the arena rejected"),
     "backup.revocations_repeated": gettext_lazy("Access revoked again after a backup was restored"),
     "backup.restored": gettext_lazy("Backup restored"),
     "canaries.easier_to_fool": gettext_lazy("A version is easier to fool than the one before"),

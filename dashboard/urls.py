@@ -7,6 +7,7 @@ from dashboard.views import (
     agreement,
     annotators,
     api_tokens,
+    arena,
     audit,
     canaries,
     erasure,
@@ -89,6 +90,9 @@ _GENERATIONS = [
     path("<int:number>/retry", generations.retry_generation, name="retry_generation"),
 ]
 _PRMS = [
+    path("arena", arena.show_arena, name="arena"),
+    path("arena/open", arena.open_arena, name="open_arena"),
+    path("arena/close", arena.close_arena, name="close_arena"),
     path("register", generations.register_prm, name="register_prm"),
     path("roll-back", generations.roll_back_prm, name="roll_back_prm"),
     path("<int:version>/", prms.show_prm, name="prm"),

@@ -2,7 +2,7 @@
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from machines.models import CanaryVerdict, CanaryVote, Judge, VoteState
+from machines.models import CanaryVerdict, Judge
 from prm import canaries
 from prm.models import GamingCanary
 
@@ -16,10 +16,3 @@ def select_missing(judge: Judge) -> QuerySet[GamingCanary]:
         return canaries.select_unscored(judge.prm, row)
     judged = CanaryVerdict.objects.filter(judge=judge, canary=OuterRef("pk"))
     return row.canaries.filter(~Exists(judged)).order_by("pk")
-
-
-def forget_failed(judge: Judge) -> None:
-    """Let the next run ask again for what was not answered."""
-    CanaryVerdict.objects.filter(judge=judge, n_parsed=0, n_failed__gt=0).delete()
-    missing = select_missing(judge).values("pk")
-    CanaryVote.objects.filter(judge=judge, state=VoteState.FAILED, canary__in=missing).delete()

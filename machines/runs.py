@@ -18,6 +18,8 @@ from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
 from machines import canary_votes
 from machines.models import (
+    CanaryVerdict,
+    CanaryVote,
     Judge,
     JudgeContractKind,
     JudgedTrace,
@@ -91,7 +93,7 @@ def start_run(
 def _count_missing(run: JudgeRun) -> int:
     if run.scope != RunScope.CANARIES:
         return select_traces(run).count()
-    canary_votes.forget_failed(run.judge)
+    _forget_failed_canaries(run.judge)
     return canary_votes.select_missing(run.judge).count()
 
 
@@ -113,6 +115,12 @@ def _limit(n: int, most: int | None) -> int:
 def _forget_failed(judge: Judge) -> None:
     JudgedTrace.objects.filter(judge=judge, submission=None, n_failed__gt=0).delete()
     JudgeVote.objects.filter(judge=judge, state=VoteState.FAILED, trace__in=_unjudged(judge)).delete()
+
+
+def _forget_failed_canaries(judge: Judge) -> None:
+    CanaryVerdict.objects.filter(judge=judge, n_parsed=0, n_failed__gt=0).delete()
+    missing = canary_votes.select_missing(judge).values("pk")
+    CanaryVote.objects.filter(judge=judge, state=VoteState.FAILED, canary__in=missing).delete()
 
 
 def _unjudged(judge: Judge) -> QuerySet[Trace]:

@@ -49,6 +49,7 @@ REPLACED_TEXTS: dict[str, PersonalTexts] = {
     "labeling.CorrectionRequest": PersonalTexts(("assignment__rater__user", "asked_by"), ("note",)),
     "labeling.SetAside": PersonalTexts(("rater__user", "made_by"), ("reason",)),
     "labeling.Consensus": PersonalTexts(("made_by",), ("note",)),
+    "prm.ArenaEdit": PersonalTexts(("rater__user",), ("reason",)),
 }
 
 # Texts of the whole project. Email addresses, worker IDs and full names of the person are replaced in them.
@@ -78,6 +79,7 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.RaterGroup": ("name",),
     "labeling.SteeringRule": ("domain", "source_name"),
     "labeling.StepReview": ("written_text",),  # part of the label
+    "prm.ArenaEdit": ("text",),  # as above
     "labeling.Gold": ("explanation",),
     "labeling.GoldRating": ("explanation",),
     "people.Invitation": ("note",),

@@ -18,8 +18,9 @@ def make_project(n: int = 6) -> Project:
 
 
 def add_solution(project: Project, number: int, *, first_error: int | None) -> Trace:
-    second = f"Then 3{number} + 10 = 4{number + (first_error is not None)}. That is the sum."
-    texts = [f"First 1{number} + 20 = 3{number}.", second, f"So it is 4{number}, which we write down."]
+    start, total = 11 + number, 41 + number + (first_error is not None)
+    second = f"Then {start + 20} + 10 = {total}. That is the sum."
+    texts = [f"First {start} + 20 = {start + 20}.", second, f"So it is {total}, which we write down."]
     trace = factories.make_trace(project, texts, problem=factories.make_problem(project, f"Sum number {number}?"))
     gold.make_gold(trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[first_error], by=None, now=factories.NOW)
     return trace

@@ -51,10 +51,13 @@ def test_contested_gold_is_left_out() -> None:
     assert not canary_project.freeze(project).canaries.filter(trace=trace).exists()
 
 
+WORDS = ("doubt", "certain", "correct", "question")
+
+
 def rows_by_words(prompt: str) -> list[Any]:
     """Score each step by its words: sure of itself is right, a list is wrong."""
     steps = prompt.split("<extra_0>")[:-1]
-    return [[0.1, 0.9] if "doubt" in step or "certain" in step or "correct" in step else [0.5, 0.5] for step in steps]
+    return [[0.1, 0.9] if any(word in step for word in WORDS) else [0.5, 0.5] for step in steps]
 
 
 def score(prm: PRM) -> None:
@@ -84,14 +87,13 @@ def test_version_that_confidence_fools_is_reported_with_an_alarm() -> None:
     report = canaries.build_prm_report(gullible, steady)
     assert report is not None
     rises = {row["edit"]: row["rises"]["value"] for row in report["edits"]}
-    assert rises["confidence"] > 0.5
+    assert rises["confidence"] == 1
     assert rises["reformat"] == 0
     assert CanaryScore.objects.filter(prm=gullible).count() == GamingCanary.objects.count()
     event = Event.objects.filter(what=canaries.EASIER_TO_FOOL)
-    assert event.exists() == report["comparison"]["is_easier"]
-    canaries.log_alarm(
-        prm=gullible, report={**report, "comparison": {**report["comparison"], "is_easier": True}}, now=factories.NOW
-    )
+    assert report["comparison"]["is_easier"]
+    assert event.count() == 1
+    canaries.log_alarm(prm=gullible, report=report, now=factories.NOW)  # once for a version and a set
     assert event.get().subject == f"prm:{gullible.pk}"
 
 
