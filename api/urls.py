@@ -59,6 +59,16 @@ urlpatterns = [
         machine_consensus.MachineConsensusView.as_view(),
         name="machine_consensus",
     ),
+    path(
+        "projects/<slug:slug>/consensus-routes",
+        machine_consensus.ConsensusRouteListView.as_view(),
+        name="consensus_routes",
+    ),
+    path(
+        "projects/<slug:slug>/consensus-routes/<int:route>/close",
+        machine_consensus.CloseConsensusRouteView.as_view(),
+        name="close_consensus_route",
+    ),
     path("projects/<slug:slug>/canaries", canaries.CanarySetView.as_view(), name="canaries"),
     path("projects/<slug:slug>/canaries/scores", canaries.CanaryScoresView.as_view(), name="canary_scores"),
     path("projects/<slug:slug>/hard-negatives", arena.HardNegativesView.as_view(), name="hard_negatives"),

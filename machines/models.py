@@ -331,5 +331,6 @@ class MachineBudget(models.Model):
 
 from machines.canary_models import CanaryVerdict as CanaryVerdict  # noqa: E402  Django looks for models here
 from machines.canary_models import CanaryVote as CanaryVote  # noqa: E402  as above
+from machines.passport_models import ConsensusRoute as ConsensusRoute  # noqa: E402  as above
 from machines.passport_models import MachineLicense as MachineLicense  # noqa: E402  as above
 from machines.passport_models import MachinePassport as MachinePassport  # noqa: E402  as above

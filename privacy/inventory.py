@@ -87,6 +87,7 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "machines.Judge": ("name", "prompt"),
     "machines.MachinePassport": ("content", "identity"),
     "machines.MachineLicense": ("domain",),
+    "machines.ConsensusRoute": ("strata",),
     "exports.ProjectDisclosure": (
         "process_supervised",
         "base_model",

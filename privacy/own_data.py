@@ -116,6 +116,11 @@ SECTIONS: dict[str, Section] = {
             revision="turn__revision",
         ),
     ),
+    "arena_edits": Section(
+        "prm.ArenaEdit",
+        ("rater__user",),
+        _names("text", "reason", "made_at", "position", project="project__slug", trace="trace"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),

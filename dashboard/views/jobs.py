@@ -41,6 +41,7 @@ JOB_LABELS: dict[str, str | Promise] = {
     "prm.evaluate_file": _("Evaluate a PRM on a file"),
     "prm.canaries": _("Score gaming canaries"),
     "machines.judge": _("Run a judge"),
+    "machines.route": _("Open a consensus route"),
     "machines.passport": _("Issue the passport of a machine"),
     "exports.prepare": _("Freeze a snapshot"),
     "exports.build_shard": _("Write a snapshot"),

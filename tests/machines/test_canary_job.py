@@ -42,8 +42,8 @@ def judge_by_claims(request: dict[str, Any], attempt: int) -> Scripted:
 
 @pytest.mark.fault
 def test_judge_is_tested_and_a_later_version_is_compared() -> None:
-    project = canary_project.make_project(12)
-    row = canary_project.freeze(project, n=60)
+    project = canary_project.make_project(30)
+    row = canary_project.freeze(project, n=100)
     with running_chat(chat := ChatServer(judge_sums)) as address:
         first = judged_project.make_judge(project, address)
         capped = judged_project.start_run(first, scope="canaries", most_tokens=14_000)
@@ -74,7 +74,7 @@ def test_judge_is_tested_and_a_later_version_is_compared() -> None:
     assert Event.objects.get(what=canaries.EASIER_TO_FOOL).subject == f"machine_rater:{second.rater_id}"
     assert not JudgeVote.objects.exists()
     assert not Submission.objects.exists()
-    assert issue_passport(second.rater).content["canaries"]["n"] == 60
+    assert issue_passport(second.rater).content["canaries"]["n"] == 100
     assert [each.label for each in canary_reports.list_results(project)] == [second.label, first.label]
 
 

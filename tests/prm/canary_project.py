@@ -10,10 +10,10 @@ from tests import factories
 
 
 def make_project(n: int = 6) -> Project:
-    """Create solutions of sums as gold; every second one has an error in its second step."""
+    """Create solutions of sums as gold; two of three have an error in their second step."""
     project = factories.make_project()
     for number in range(n):
-        add_solution(project, number, first_error=1 if number % 2 else None)
+        add_solution(project, number, first_error=1 if number % 3 else None)
     return project
 
 

@@ -66,8 +66,8 @@ def score(prm: PRM) -> None:
 
 
 def test_version_that_confidence_fools_is_reported_with_an_alarm() -> None:
-    project = canary_project.make_project(12)
-    canary_project.freeze(project, n=60)
+    project = canary_project.make_project(30)
+    canary_project.freeze(project, n=100)
     with scorer_servers.running_scorer(
         scorer_servers.FakeVllmServer(rows=lambda prompt: [[0.4, 0.6]] * prompt.count("<extra_0>"))
     ) as address:
