@@ -12,7 +12,7 @@ from prm.canaries import CanariesRefused
 from prm.models import PRM, CanaryScore, CanarySet, GamingCanary
 from tests import factories
 from tests.machines import judged_project
-from tests.prm import canary_project
+from tests.prm import canary_project, generation_project
 from tests.prm.backends import scorer_servers
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +95,20 @@ def test_version_that_confidence_fools_is_reported_with_an_alarm() -> None:
     assert event.count() == 1
     canaries.log_alarm(prm=gullible, report=report, now=factories.NOW)  # once for a version and a set
     assert event.get().subject == f"prm:{gullible.pk}"
+
+
+@pytest.mark.fault
+def test_gate_tests_the_candidate_on_canaries() -> None:
+    project = generation_project.make_project(labeled=80, unread=20)
+    for number in range(9):
+        canary_project.add_solution(project, number, first_error=1 if number % 3 else None)
+    canary_project.freeze(project, n=30)
+    generation = generation_project.run_generation(project)
+    assert generation.gate["canaries"]["n"] == 30
+    assert generation.gate["canaries"]["comparison"] is None
+    assert generation.candidate is not None
+    assert generation.candidate.audits["audits"]["canaries"]["n"] == 30
+    assert CanaryScore.objects.filter(prm=generation.candidate).count() == GamingCanary.objects.count()
 
 
 def test_pushed_prm_cannot_be_tested() -> None:
