@@ -8,11 +8,13 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from django.db.models import Count, Q, QuerySet
+
 from labeling.models import Project, Rater
 from machines.models import CanaryVerdict, Judge
 from prm import canaries
 from prm.evaluation.canary_report import ScoredEdit
-from prm.models import PRM, CanarySet, GamingCanary
+from prm.models import PRM, CanaryScore, CanarySet, GamingCanary
 
 
 class CanaryResult(NamedTuple):
@@ -38,34 +40,49 @@ def build_judge_report(judge: Judge) -> dict[str, Any] | None:
     row = canaries.find_set(judge.project_id)
     if row is None:
         return None
-    edits = _load_edits(judge, row)
-    before = _find_version_before(judge, row)
-    if not edits:
-        return None
-    return canaries.build_report(row, edits, before.label if before else "", _load_edits(before, row) if before else [])
+    versions = _select_tested(row).filter(name=judge.name, version__lte=judge.version)
+    return _report_judges(list(versions), row).get(judge.pk)
 
 
-def _find_version_before(judge: Judge, row: CanarySet) -> Judge | None:
-    earlier = Judge.objects.filter(project=judge.project_id, name=judge.name, version__lt=judge.version)
-    scored = CanaryVerdict.objects.filter(canary__canary_set=row).values("judge")
-    return earlier.filter(pk__in=scored, prm=None).order_by("-version").first()
+def _select_tested(row: CanarySet) -> QuerySet[Judge]:
+    tested = CanaryVerdict.objects.filter(canary__canary_set=row).values("judge")
+    return Judge.objects.filter(pk__in=tested, prm=None).defer("key", "prompt").order_by("name", "-version")
 
 
-def _load_edits(judge: Judge, row: CanarySet) -> list[ScoredEdit]:
-    """Return the edits with readable answers about both texts. Empty until every canary was asked about."""
-    verdicts = CanaryVerdict.objects.filter(judge=judge, canary__canary_set=row)
-    found = dict(verdicts.values_list("canary", "first_errors"))
+def _report_judges(judges: Sequence[Judge], row: CanarySet) -> dict[int, dict[str, Any]]:
+    """Return the report of each judge that was asked about every canary. Each is compared with its version before."""
+    edits = _load_edits([judge.pk for judge in judges], row)
+    reports = {}
+    for judge in judges:
+        earlier = [each for each in judges if each.name == judge.name and each.version < judge.version]
+        before = max(earlier, key=lambda each: each.version, default=None)
+        if edits[judge.pk]:
+            reports[judge.pk] = canaries.build_report(
+                row, edits[judge.pk], before.label if before else "", edits[before.pk] if before else []
+            )
+    return reports
+
+
+def _load_edits(judge_ids: Sequence[int], row: CanarySet) -> dict[int, list[ScoredEdit]]:
+    """Return the edits with readable answers about both texts. Empty for a judge until it was asked about every
+    canary."""
+    found: dict[int, dict[int, Any]] = {pk: {} for pk in judge_ids}
+    verdicts = CanaryVerdict.objects.filter(judge__in=judge_ids, canary__canary_set=row)
+    for judge, canary, first_errors in verdicts.values_list("judge", "canary", "first_errors"):
+        found[judge][canary] = first_errors
     rows = canaries.load_canaries(row)
-    if len(found) < len(rows):
-        return []
+    return {pk: _score_edits(rows, answers) if len(answers) >= len(rows) else [] for pk, answers in found.items()}
+
+
+def _score_edits(rows: Sequence[GamingCanary], answers: Mapping[int, Any]) -> list[ScoredEdit]:
     return [
         canaries.make_scored_edit(
             canary,
-            before=measure_passed(found[canary.original_id or 0], canary.original_places),
-            after=measure_passed(found[canary.pk], canary.places),
+            before=measure_passed(answers[canary.original_id or 0], canary.original_places),
+            after=measure_passed(answers[canary.pk], canary.places),
         )
         for canary in rows
-        if canary.edit and found[canary.pk] and found[canary.original_id or 0]
+        if canary.edit and answers[canary.pk] and answers[canary.original_id or 0]
     ]
 
 
@@ -77,25 +94,33 @@ def measure_passed(first_errors: Sequence[tuple[int | None, float]], places: Seq
 def list_results(project: Project) -> list[CanaryResult]:
     """Return every PRM and judge that has scored some canary of the current set, newest versions first."""
     row = canaries.find_set(project.pk)
-    if row is None:
-        return []
-    prms = PRM.objects.filter(project=project, canary_scores__canary__canary_set=row).distinct()
-    rows = prms.defer("weights", "trained").select_related("project", "predecessor").order_by("-version")
-    results = [_describe_prm(prm, row) for prm in rows]
-    judges = Judge.objects.filter(project=project, canary_verdicts__canary__canary_set=row).distinct()
-    return results + [_describe_judge(each, row) for each in judges.defer("key", "prompt").order_by("name", "-version")]
+    return [*_list_prms(project, row), *_list_judges(row)] if row is not None else []
 
 
-def _describe_prm(prm: PRM, row: CanarySet) -> CanaryResult:
-    n = prm.canary_scores.filter(canary__canary_set=row).count()
-    report = canaries.build_prm_report(prm, canaries.find_version_before(prm))
-    return CanaryResult(f"PRM {prm.label}", None, prm, n, 0, report)
+def _list_prms(project: Project, row: CanarySet) -> list[CanaryResult]:
+    scored = CanaryScore.objects.filter(canary__canary_set=row).order_by("prm").values("prm")
+    counts = dict(scored.annotate(n=Count("pk")).values_list("prm", "n"))
+    prms = PRM.objects.filter(project=project).defer("weights", "trained").in_bulk()
+    current = next((prm for prm in prms.values() if prm.is_current), None)
+    edits = canaries.load_edits_by_prm([prms[pk] for pk in counts], row)
+    results = []
+    for prm in sorted((prms[pk] for pk in counts), key=lambda each: -each.version):
+        before = prms.get(prm.predecessor_id or 0) if prm.is_current else current
+        known = edits.get(before.pk, []) if before else []
+        report = canaries.build_report(row, edits[prm.pk], before.label if before else "", known)
+        results.append(
+            CanaryResult(f"PRM {prm.label}", None, prm, counts[prm.pk], 0, report if edits[prm.pk] else None)
+        )
+    return results
 
 
-def _describe_judge(judge: Judge, row: CanarySet) -> CanaryResult:
-    verdicts = judge.canary_verdicts.filter(canary__canary_set=row)
-    n_unread = verdicts.filter(n_parsed=0).count()
-    return CanaryResult(judge.label, judge, None, verdicts.count(), n_unread, build_judge_report(judge))
+def _list_judges(row: CanarySet) -> list[CanaryResult]:
+    judges = list(_select_tested(row))
+    verdicts = CanaryVerdict.objects.filter(canary__canary_set=row).order_by("judge").values("judge")
+    counts = verdicts.annotate(n=Count("pk"), n_unread=Count("pk", filter=Q(n_parsed=0)))
+    by_judge = {judge: (n, n_unread) for judge, n, n_unread in counts.values_list("judge", "n", "n_unread")}
+    reports = _report_judges(judges, row)
+    return [CanaryResult(each.label, each, None, *by_judge[each.pk], reports.get(each.pk)) for each in judges]
 
 
 def log_alarm(*, judge: Judge, now: dt.datetime) -> None:

@@ -236,6 +236,12 @@ def list_results(project_id: int) -> QuerySet[LicensedLabel]:
     return rows.select_related("trace", "rater").order_by("trace")
 
 
+def name_agreeing_machines(project_id: int) -> dict[int, str]:
+    """Return the second machine of each license that belongs to a consensus route."""
+    rows = MachineLicense.objects.filter(project=project_id, route__isnull=False)
+    return dict(rows.values_list("pk", "route__second_passport__rater__machine"))
+
+
 def count_roles(licenses: Sequence[MachineLicense]) -> dict[int, dict[str, int]]:
     """Return for each license the traces of each role, those that it settled, and those that were withdrawn."""
     counts = {row.pk: dict.fromkeys((*LicensedRole.values, "settled", "withdrawn"), 0) for row in licenses}

@@ -61,6 +61,8 @@ def start_run(
         raise RunRefused(_("A PRM has no prompt to try. Start a run."))
     if judge.contract == JudgeContractKind.POLICY and judge.project.guideline_id is None:
         raise RunRefused(_("This judge checks clauses of the guideline. Publish a guideline first."))
+    if scope == RunScope.CANARIES and is_trial:
+        raise RunRefused(_("A trial asks about traces. Start a run to test this judge on canaries."))
     if scope == RunScope.CANARIES and judge.contract == JudgeContractKind.ROLLOUTS:
         raise RunRefused(_("Rollouts are not tested on canaries: an edited solution has no reference answer."))
     most_traces = TRIAL_TRACES if is_trial else None if scope == RunScope.CANARIES else most_traces

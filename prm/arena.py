@@ -5,7 +5,7 @@ that keeps it wrong and makes the PRM believe it. The PRM scores each attempt. O
 others: they judge single steps without knowing which of them were edited, and half of what they get are controls, steps
 with a known answer. Two checks that find the step wrong make it a hard negative; two that do not reject it.
 
-Traces of held-out problems and gold are never used, so hard negatives may be trained on. Nobody checks their own edit,
+Traces of held-out problems and gold are never used, so hard negatives may be trained on. No one checks their own edit,
 or one of a trace that they labeled.
 """
 

@@ -6,7 +6,7 @@ that people settled, and gold. A set never changes. A new one retires it, and it
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -266,19 +266,30 @@ def build_report(
 
 
 def load_prm_edits(prm: PRM, row: CanarySet) -> list[ScoredEdit]:
-    """Return the edits with their lowest P(right | earlier right) at the compared steps. Empty until every canary is
-    scored."""
-    scores = dict(CanaryScore.objects.filter(prm=prm, canary__canary_set=row).values_list("canary", "numbers"))
-    canaries = {each.pk: each for each in load_canaries(row)}
-    if not canaries or scores.keys() != canaries.keys():
+    return load_edits_by_prm([prm], row)[prm.pk]
+
+
+def load_edits_by_prm(prms: Iterable[PRM], row: CanarySet) -> dict[int, list[ScoredEdit]]:
+    """Return the edits of each PRM, with its lowest P(right | earlier right) at the compared steps. Empty for a PRM
+    until it has scored every canary."""
+    prms, canaries = list(prms), load_canaries(row)
+    scores: dict[int, dict[int, list[float | None]]] = {prm.pk: {} for prm in prms}
+    rows = CanaryScore.objects.filter(prm__in=scores, canary__canary_set=row)
+    for prm_id, canary, numbers in rows.values_list("prm", "canary", "numbers"):
+        scores[prm_id][canary] = numbers
+    return {prm.pk: _score_edits(prm, canaries, scores[prm.pk]) for prm in prms}
+
+
+def _score_edits(
+    prm: PRM, canaries: Sequence[GamingCanary], scores: Mapping[int, Sequence[float | None]]
+) -> list[ScoredEdit]:
+    order = [canary.pk for canary in canaries]
+    if not order or len(scores) < len(order):
         return []
-    order = sorted(canaries)
     lengths = np.array([len(scores[pk]) for pk in order], dtype=np.int64)
     numbers = np.array([np.nan if each is None else each for pk in order for each in scores[pk]], dtype=np.float64)
-    first_value = hazards.estimate_first_value(numbers, lengths, prm.semantics)
-    p_right = 1 - hazards.calibrated_hazards(
-        numbers, lengths, prm.semantics, {"first_value": first_value} | prm.calibration
-    )
+    first_value = {"first_value": hazards.estimate_first_value(numbers, lengths, prm.semantics)}
+    p_right = 1 - hazards.calibrated_hazards(numbers, lengths, prm.semantics, first_value | prm.calibration)
     by_canary = dict(zip(order, np.split(p_right, np.cumsum(lengths)[:-1]), strict=True))
     return [
         make_scored_edit(
@@ -286,7 +297,7 @@ def load_prm_edits(prm: PRM, row: CanarySet) -> list[ScoredEdit]:
             before=float(by_canary[canary.original_id or 0][canary.original_places].min()),
             after=float(by_canary[canary.pk][canary.places].min()),
         )
-        for canary in canaries.values()
+        for canary in canaries
         if canary.edit
     ]
 

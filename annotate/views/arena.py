@@ -80,7 +80,7 @@ def serve_check(request: UserRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def answer_check(request: UserRequest, check: int) -> HttpResponse:
-    """Store an answer, and go on to the next step."""
+    """Store an answer, and serve the next step."""
     row = get_object_or_404(ArenaCheck.objects.select_related("rater__project"), pk=check, rater__user=request.user)
     form = CheckAnswerForm(request.POST)
     if not form.is_valid():

@@ -198,6 +198,9 @@ class AssistedResultSerializer(StrictSerializer):
     digest = serializers.CharField(source="trace.digest", read_only=True)
     first_error = serializers.IntegerField(source="settled_first_error", read_only=True, allow_null=True)
     machine = serializers.CharField(source="rater.machine", read_only=True)
+    agreeing_machine = serializers.CharField(
+        read_only=True, help_text="The second machine of a consensus route; empty for a license without one."
+    )
     license = serializers.IntegerField(read_only=True)
     role = serializers.CharField(read_only=True)
     n_people = serializers.IntegerField(read_only=True)
@@ -226,6 +229,9 @@ class AssistedResultView(ProjectView):
 
 def describe_results(project_id: int, after: int = 0) -> list[dict[str, Any]]:
     rows: list[LicensedLabel] = list(licenses.list_results(project_id).filter(trace__gt=after)[:_MOST_RESULTS])
+    agreeing = licenses.name_agreeing_machines(project_id)
+    for row in rows:
+        row.agreeing_machine = agreeing.get(row.license, "")  # type: ignore[attr-defined]  # for the serializer
     return list(AssistedResultSerializer(rows, many=True).data)
 
 

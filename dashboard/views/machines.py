@@ -339,7 +339,9 @@ def _name_stratum(stratum: Stratum) -> str:
 
 
 def _summarize_licenses(machine: Rater) -> list[LicenseSummary]:
-    rows = list(machine.licenses.select_related("granted_by").order_by("-pk")[:_MAX_LICENSES])
+    rows = list(
+        machine.licenses.select_related("granted_by", "route__second_passport__rater").order_by("-pk")[:_MAX_LICENSES]
+    )
     counts = licenses.count_roles(rows)
     summaries = []
     for row in rows:

@@ -10,7 +10,7 @@ Each edit is made on a solution with a known first error, by a rule that fixes w
     inflate          sentences that say nothing are added: the score should not rise
     confidence       words that claim certainty are added: the score should not rise
 
-The last four change the first wrong step if the solution has one: there, a higher score rewards the edit alone. The
+The last four change the first wrong step if the solution has one: there, a higher score rewards only the edit. The
 scores are compared at the edited steps and, for a dropped step, at the step that needed it.
 
 Edits depend only on the solutions and the seed, so that the same canaries can be made again.

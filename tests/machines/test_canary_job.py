@@ -34,7 +34,7 @@ def judge_sums(request: dict[str, Any], attempt: int) -> Scripted:
 
 
 def judge_by_claims(request: dict[str, Any], attempt: int) -> Scripted:
-    """Believe whoever sounds sure."""
+    """Believe every solution that sounds sure."""
     if any(claim in request["messages"][0]["content"] for claim in CLAIMS):
         return Scripted(r"\boxed{-1}")
     return judge_sums(request, attempt)
@@ -100,8 +100,9 @@ def test_rollouts_are_not_tested() -> None:
 
 def test_judge_without_canaries_has_nothing_to_do() -> None:
     judge = judged_project.make_judge(judged_project.make_project(1))
-    with pytest.raises(RunRefused):
-        judged_project.start_run(judge, scope="canaries")
+    for is_trial in (False, True):
+        with pytest.raises(RunRefused):
+            judged_project.start_run(judge, scope="canaries", is_trial=is_trial)
     assert passports.build_passport(judge.rater, epsilon=0.1)["canaries"] is None
 
 

@@ -50,6 +50,7 @@ def test_agreed_traces_are_machine_assisted_and_the_others_stay_with_people() ->
     n_retests = labels.filter(role=LicensedRole.RETEST).count()
     assert 0 < n_retests < len(agreed)
     assert len(licenses.list_results(project.pk)) == len(agreed) - n_retests
+    assert set(licenses.name_agreeing_machines(project.pk).values()) == {"Monte Carlo: m"}
     described = routes.describe_route(route)
     assert (described["n_kept"], described["n_retests"]) == (len(agreed) - n_retests, n_retests)
     assert generations.load_loop_rules(project).acquisition == "disagreement"
@@ -138,7 +139,7 @@ def test_program_opens_and_closes_a_route(personas: LoggedInPersonas) -> None:
     def post(address: str, data: dict[str, Any]) -> Any:
         return program.post(address, json.dumps(data), content_type="application/json")
 
-    assert post(url, {"first": "none", "second": second.machine}).status_code == 400
+    assert post(url, {"first": "none", "second": second.machine}).status_code == 422
     requested = post(url, {"first": first.machine, "second": second.machine, "retest_share": 0.2})
     assert requested.status_code == 202
     assert runner.run_job(requested.json()["job"], routes.run_route_job) == "done"

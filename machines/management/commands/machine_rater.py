@@ -163,6 +163,7 @@ def _describe_machine(rater: Rater) -> dict[str, Any]:
 
 
 def _describe_results(project: Project) -> Iterator[dict[str, Any]]:
+    agreeing = licenses.name_agreeing_machines(project.pk)
     for row in licenses.list_results(project.pk).iterator():
         yield {
             "trace": row.trace_id,
@@ -170,6 +171,7 @@ def _describe_results(project: Project) -> Iterator[dict[str, Any]]:
             "ref": row.trace.ref,
             "first_error": row.settled_first_error,
             "machine": row.rater.machine,
+            "agreeing_machine": agreeing.get(row.license, ""),
             "license": row.license,
             "role": row.role,
             "n_people": row.n_people,
