@@ -100,9 +100,9 @@ def close_arena(*, project: Project, by: User | None, now: dt.datetime) -> None:
             _log_event("arena.closed", project.pk, by, now)
 
 
-def list_open_projects(user: User) -> list[Project]:
-    """Return the projects with an open arena in which this user is a rater."""
-    rows = Project.objects.filter(arena__closed_at=None, arena__isnull=False, raters__user=user)
+def list_open_projects(projects: QuerySet[Project], user: User) -> list[Project]:
+    """Return those of these projects with an open arena in which this user is a rater."""
+    rows = projects.filter(arena__closed_at=None, arena__isnull=False, raters__user=user)
     return list(rows.order_by("name"))
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.sessions import UserRequest
 from formats import integers
 from labeling.models import Rater
+from people import roles
 from prm import arena
 from prm.arena import ArenaRefused, ArenaTask
 from prm.models import ArenaCheck, ArenaEdit
@@ -81,7 +82,8 @@ def serve_check(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def answer_check(request: UserRequest, check: int) -> HttpResponse:
     """Store an answer, and serve the next step."""
-    row = get_object_or_404(ArenaCheck.objects.select_related("rater__project"), pk=check, rater__user=request.user)
+    checks = ArenaCheck.objects.select_related("rater__project").filter(rater__user=request.user)
+    row = get_object_or_404(checks, pk=check, project__in=roles.visible_projects(request.user))
     form = CheckAnswerForm(request.POST)
     if not form.is_valid():
         return _render_check(request, row.rater, status=422, problem=_("Choose an answer."))
@@ -94,7 +96,8 @@ def answer_check(request: UserRequest, check: int) -> HttpResponse:
 
 
 def _get_rater(request: UserRequest, slug: str) -> Rater:
-    return get_object_or_404(Rater.objects.select_related("project"), project__slug=slug, user=request.user)
+    project = get_object_or_404(roles.visible_projects(request.user), slug=slug)
+    return get_object_or_404(Rater.objects.select_related("project"), project=project, user=request.user)
 
 
 def _render_arena(

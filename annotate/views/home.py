@@ -42,7 +42,7 @@ def show_home(request: UserRequest) -> HttpResponse:
 def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
     opened = todo.list_opened_traces(user, now)
     return {
-        "arenas": arena.list_open_projects(user),
+        "arenas": arena.list_open_projects(roles.visible_projects(user), user),
         "opened_traces": opened,
         "opened_projects": {each.assignment.project_id for each in opened},
         "reclaimed": todo.list_reclaimed(user),
