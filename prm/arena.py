@@ -25,6 +25,7 @@ from accounts.models import User
 from events import audit_log
 from labeling import queue
 from labeling.models import Assignment, Consensus, Gold, Option, Project, Rater, Trace
+from labeling.models.assignment import AssignmentState
 from labeling.models.trace import TraceKind
 from labeling.quality import consensus
 from outbound.sealed_secrets import SecretUnreadable
@@ -44,6 +45,7 @@ MAX_ATTEMPTS_PER_DAY = 200
 N_CHECKS = 2  # equal ones that decide
 _LEAST_CHANGES, _MOST_CHANGED_SHARE = 5, 0.5
 _POLICY = RetryPolicy(timeout=5.0, tries=1)  # a person waits
+_OPEN_STATES = (AssignmentState.HELD, AssignmentState.OPENED)
 _CANDIDATES, _MAX_LOOKED_AT = 1000, 8
 
 
@@ -136,7 +138,7 @@ def find_task(*, rater: Rater, n_skipped: int = 0) -> ArenaTask | None:
     _refuse_closed(rater)
     prm = find_scorer(rater.project_id)
     done = ArenaEdit.objects.filter(rater=rater).exclude(state=ArenaEditState.FAILED)
-    rows = select_wrong_steps(rater.project_id).exclude(trace__in=done.values("trace"))
+    rows = _select_for_author(rater).exclude(trace__in=done.values("trace"))
     found = rows.order_by("trace").values_list("trace", "first_error")[:_CANDIDATES]
     ids = [(trace, position) for trace, position in found if position is not None]
     dice = random.Random(_digest(f"arena {rater.pk} {done.count()}"))  # noqa: S311  a choice that can be repeated
@@ -156,6 +158,12 @@ def select_wrong_steps(project_id: int) -> QuerySet[Consensus]:
         trace__kind=TraceKind.PREGENERATED, trace__problem__is_reserve=False, first_error__isnull=False
     )
     return rows.filter(~Exists(Gold.objects.filter(trace=OuterRef("trace"))), first_error__lt=F("trace__n_steps"))
+
+
+def _select_for_author(rater: Rater) -> QuerySet[Consensus]:
+    """Leave out traces that this rater is still labeling: the arena would tell them where the error is."""
+    open_work = Assignment.objects.filter(rater=rater, trace=OuterRef("trace"), state__in=_OPEN_STATES)
+    return select_wrong_steps(rater.project_id).filter(~Exists(open_work))
 
 
 def load_step(trace: int, position: int) -> ArenaStep:
@@ -185,7 +193,7 @@ def try_edit(*, rater: Rater, trace: int, text: str, reason: str, now: dt.dateti
     """Score an author's edit of the first wrong step of a trace, and store it."""
     _refuse_closed(rater)
     prm, text, reason = find_scorer(rater.project_id), text.replace("\r\n", "\n").strip(), reason.strip()
-    row = select_wrong_steps(rater.project_id).filter(trace=trace).first()
+    row = _select_for_author(rater).filter(trace=trace).first()
     if row is None or row.first_error is None:
         raise ArenaRefused(_("This step is no longer in the arena. Reload the page for another one."))
     step = load_step(trace, row.first_error)

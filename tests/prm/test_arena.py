@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from events.models import Event
-from labeling.models import Project, Rater
+from labeling.models import Project, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality import gold
 from prm import arena
@@ -108,6 +108,18 @@ def test_no_one_checks_a_trace_that_they_labeled(project: Project) -> None:
     edit = fool(factories.make_rater(project))
     for labeler in Rater.objects.filter(project=project, assignments__trace=edit.trace):
         assert arena.serve_check(rater=labeler, now=NOW) is None
+
+
+def test_author_is_not_told_about_a_trace_that_they_still_label(project: Project) -> None:
+    author = factories.make_rater(project)
+    task = arena.find_task(rater=author)
+    assert task is not None
+    factories.make_assignment(author, Trace.objects.get(pk=task.step.trace))
+    other = arena.find_task(rater=author)
+    assert other is not None
+    assert other.step.trace != task.step.trace
+    with pytest.raises(ArenaRefused):
+        arena.try_edit(rater=author, trace=task.step.trace, text="Other.", reason="x", now=NOW)
 
 
 def test_gold_and_held_out_traces_stay_out(project: Project) -> None:
