@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from annotate.views import day, guide, history, home, join, keys, live, messages, onboarding, questions, work, your_data
+from annotate.views import (
+    arena,
+    day,
+    guide,
+    history,
+    home,
+    join,
+    keys,
+    live,
+    messages,
+    onboarding,
+    questions,
+    work,
+    your_data,
+)
 
 app_name = "annotate"
 urlpatterns = [
@@ -33,6 +47,11 @@ urlpatterns = [
     path("lessons/<int:assignment>/", onboarding.show_training_feedback, name="lesson"),
     path("lessons/<int:assignment>/read", onboarding.confirm_training_feedback, name="read_lesson"),
     path("lessons/<int:assignment>/dispute", questions.dispute_answer, name="dispute"),
+    path("arena/<slug:slug>/", arena.show_arena, name="arena"),
+    path("arena/<slug:slug>/try", arena.try_edit, name="arena_try"),
+    path("arena/<slug:slug>/check/", arena.show_check, name="arena_check"),
+    path("arena/<slug:slug>/check/next", arena.serve_check, name="serve_arena_check"),
+    path("arena/checks/<int:check>/answer", arena.answer_check, name="answer_arena_check"),
     path("guideline/<slug:slug>/panel", guide.show_guide, name="guide"),
     path("guideline/<slug:slug>/", onboarding.show_guideline, name="guideline"),
     path("live/<slug:slug>/", live.show_live, name="live"),

@@ -5,6 +5,8 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
 from api.views import (
+    arena,
+    canaries,
     consensus,
     imports,
     judges,
@@ -59,8 +61,24 @@ urlpatterns = [
         machine_consensus.MachineConsensusView.as_view(),
         name="machine_consensus",
     ),
+    path(
+        "projects/<slug:slug>/consensus-routes",
+        machine_consensus.ConsensusRouteListView.as_view(),
+        name="consensus_routes",
+    ),
+    path(
+        "projects/<slug:slug>/consensus-routes/<int:route>/close",
+        machine_consensus.CloseConsensusRouteView.as_view(),
+        name="close_consensus_route",
+    ),
+    path("projects/<slug:slug>/canaries", canaries.CanarySetView.as_view(), name="canaries"),
+    path("projects/<slug:slug>/canaries/scores", canaries.CanaryScoresView.as_view(), name="canary_scores"),
+    path("projects/<slug:slug>/hard-negatives", arena.HardNegativesView.as_view(), name="hard_negatives"),
     path("projects/<slug:slug>/machines", machines.MachineListView.as_view(), name="machines"),
     path("projects/<slug:slug>/machines/<int:rater>/passport", machines.PassportView.as_view(), name="passport"),
+    path(
+        "projects/<slug:slug>/machines/<int:rater>/passports", machines.PassportHistoryView.as_view(), name="passports"
+    ),
     path("projects/<slug:slug>/machines/<int:rater>/licenses", machines.LicenseListView.as_view(), name="licenses"),
     path(
         "projects/<slug:slug>/machine-licenses/<int:license>/revoke",

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ _ANSWER = "I check the steps one by one. " * 20 + "\\boxed{1}"
 class ScriptedEndpointHandler(BaseHTTPRequestHandler):
     delay = 0.0
     seen: set[str] = set()  # noqa: RUF012  shared by all requests on purpose
+    answered: Counter[str] = Counter()  # noqa: RUF012  as above
     lock = threading.Lock()
 
     def do_POST(self) -> None:
@@ -45,9 +47,17 @@ class ScriptedEndpointHandler(BaseHTTPRequestHandler):
         if trouble < 2:
             self._send(500 if trouble else 429, b"{}")
             return
+        with self.lock:
+            self.answered[key] += 1
         choice = {"message": {"content": _ANSWER}, "text": _ANSWER, "finish_reason": "stop"}
         usage = {"prompt_tokens": 400, "completion_tokens": 120}
         self._send(200, json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode())
+
+    def do_GET(self) -> None:
+        """Return how often each idempotency key was answered."""
+        with self.lock:
+            content = json.dumps(self.answered)
+        self._send(200, content.encode())
 
     def _send(self, status: int, content: bytes) -> None:
         self.send_response(status)
@@ -73,7 +83,7 @@ def _serve(port: Connection, delay: float) -> None:
 
 
 @contextmanager
-def _running_endpoint(delay: float) -> Iterator[int]:
+def running_endpoint(delay: float) -> Iterator[int]:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs, delay), daemon=True)
     process.start()
@@ -92,7 +102,7 @@ def main() -> None:
     parser.add_argument("--rollouts", action="store_true", help="run a Monte Carlo rater")
     options = parser.parse_args()
     os.environ["STEPMARK_OUTBOUND_HOSTS"] = "127.0.0.1"
-    with databases.temporary_databases(["judging"]) as made, _running_endpoint(options.delay) as port:
+    with databases.temporary_databases(["judging"]) as made, running_endpoint(options.delay) as port:
         databases.use_database(made["judging"])
         found = _measure(port, options.traces, options.threads, is_monte_carlo=options.rollouts)
     for name, value in found.items():
@@ -109,7 +119,7 @@ def _measure(port: int, n_traces: int, n_threads: int, *, is_monte_carlo: bool) 
     from machines.models import JudgeVote
     from machines.rollouts import RolloutOptions
 
-    project = _fill(n_traces)
+    project = fill_project(n_traces)
     own: dict[str, Any] = {"contract": "rollouts", "rollouts": RolloutOptions()} if is_monte_carlo else {}
     settings = JudgeSettings("bench", f"http://127.0.0.1:{port}/v1", "m", n_concurrent=n_threads, **own)
     judge = judges.add_judge(project=project, settings=settings, by=None, now=timezone.now())
@@ -134,7 +144,7 @@ def _measure(port: int, n_traces: int, n_threads: int, *, is_monte_carlo: bool) 
     }
 
 
-def _fill(n_traces: int) -> Any:
+def fill_project(n_traces: int) -> Any:
     from django.utils import timezone
 
     from formats import records

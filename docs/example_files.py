@@ -47,6 +47,7 @@ def main() -> None:
         "math.json": traces[:80],
         "gsm8k.json": traces[80:160],
         "traces.jsonl": unlabeled[:60],  # the native format
+        "gold.jsonl": [make_trace(number) for number in range(300, 340)],
         "answers.jsonl": [make_solution(number) for number in range(20)],  # with reference answers
     }
     for name, rows in files.items():

@@ -30,12 +30,23 @@ from machines.chat_endpoint import (
     EndpointMisconfigured,
     ask_endpoint,
 )
-from machines.models import JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, VoteState
+from machines.models import (
+    AnsweredVote,
+    CanaryVote,
+    JudgedTrace,
+    JudgeRun,
+    JudgeRunState,
+    JudgeVote,
+    RunPause,
+    VoteState,
+)
 from machines.replies import ParsedReply, ReplyState, parse_reply
 from machines.stored_answers import pack_answer
 from machines.verdicts import TraceVerdict
 from machines.vote_requests import MissingVotes, OpenTrace, VoteRequest
 from outbound.sealed_secrets import SecretUnreadable
+
+AnyVote = JudgeVote | CanaryVote
 
 _BEAT_SECONDS = 2.0  # between two chunks without answers: it renews the lease
 _FAILURES_IN_A_ROW = 5  # of different votes, after which the endpoint counts as down
@@ -222,7 +233,7 @@ class JudgeLoop:
         """Store the votes, count them, and return the traces that now have all votes."""
         votes = [self._make_vote(run, outcome, now) for outcome in outcomes]
         new = [vote for vote in votes if vote.pk is None]
-        JudgeVote.objects.bulk_create(new)
+        self._store_votes(new)
         for vote in new:
             count_vote(run, vote)
         complete = []
@@ -236,17 +247,16 @@ class JudgeLoop:
             run.n_pauses = 0
         return complete
 
-    def _make_vote(self, run: JudgeRun, outcome: VoteOutcome, now: dt.datetime) -> JudgeVote:
-        vote = JudgeVote(
-            judge=self._judge,
-            run=run,
-            trace_id=outcome.request.trace.text.trace_id,
-            number=outcome.request.number,
-            state=VoteState(outcome.parsed.state),
-            first_error=outcome.parsed.first_error,
-            status=outcome.status,
-            answered_at=now,
-        )
+    def _store_votes(self, votes: Sequence[AnyVote]) -> None:
+        JudgeVote.objects.bulk_create([vote for vote in votes if isinstance(vote, JudgeVote)])
+
+    def _create_vote(self, run: JudgeRun, request: VoteRequest) -> AnyVote:
+        return JudgeVote(judge=self._judge, run=run, trace_id=request.trace.text.trace_id, number=request.number)
+
+    def _make_vote(self, run: JudgeRun, outcome: VoteOutcome, now: dt.datetime) -> AnyVote:
+        vote = self._create_vote(run, outcome.request)
+        vote.state, vote.first_error = VoteState(outcome.parsed.state), outcome.parsed.first_error
+        vote.status, vote.answered_at = outcome.status, now
         if (reply := outcome.reply) is not None:
             vote.answer = pack_answer(reply.content)
             vote.finish_reason, vote.served_model = reply.finish_reason, reply.model
@@ -333,7 +343,7 @@ def _is_readable(trace: OpenTrace) -> bool:
     return any(vote.state == ReplyState.PARSED for vote in trace.votes.values())
 
 
-def count_vote(run: JudgeRun, vote: JudgeVote) -> None:
+def count_vote(run: JudgeRun, vote: AnsweredVote) -> None:
     """Add a vote to the counts of its run."""
     run.n_votes += 1
     run.n_failed += vote.state in (VoteState.FAILED, VoteState.REFUSED)

@@ -34,6 +34,7 @@ APPLY_TASK = "machines.check_passports"
 MIN_RETEST_SHARE = 0.05
 _CHUNK = 500
 _MAX_NEW_LABELS = 20_000  # in one round
+_NO_LABEL = -1
 
 
 class LicenseRefused(Exception):
@@ -113,9 +114,9 @@ def end_license(
 def apply_licenses(*, now: dt.datetime, project_id: int | None = None) -> int:
     """End licenses that must end, and draw roles for the traces that the others cover. Return how many are new."""
     n_new = 0
-    rows = MachineLicense.objects.active().select_related("passport", "rater").order_by("pk")
+    rows = MachineLicense.objects.active().select_related("passport", "rater", "route__second_passport").order_by("pk")
     for row in rows if project_id is None else rows.filter(project=project_id):
-        if row.passport.expired_at is not None:
+        if row.passport.expired_at is not None or (row.route and row.route.second_passport.expired_at is not None):
             end_license(license=row, because=LicenseEnd.EXPIRED, by=None, now=now)
         elif find_retest_alarm(row) is not None:
             end_license(license=row, because=LicenseEnd.RETESTS, by=None, now=now)
@@ -139,7 +140,9 @@ def find_retest_alarm(license: MachineLicense) -> int | None:
 
 
 def _apply_license(license: MachineLicense, now: dt.datetime) -> int:
-    work = list(_select_candidates(license).values_list("pk", "submitted_revision", "trace")[:_MAX_NEW_LABELS])
+    # Traces on which the machines of a route differ stay candidates, so that a limit would count them in every round.
+    most = _MAX_NEW_LABELS if license.route is None else None
+    work = list(_select_candidates(license).values_list("pk", "submitted_revision", "trace")[:most])
     n_new = 0
     for start in range(0, len(work), _CHUNK):
         part = work[start : start + _CHUNK]
@@ -151,13 +154,29 @@ def _apply_license(license: MachineLicense, now: dt.datetime) -> int:
         }
         labels = []
         revisions = [row[:2] for row in part]
+        agreeing = _find_agreeing(license, [row[2] for row in part])
         for report in submitted_reports.load_revision_reports(revisions):
+            if agreeing is not None and agreeing.get(report.trace_id, _NO_LABEL) != report.position:
+                continue
             domain, n_steps = shapes[report.trace_id]
             says_error = report.position is not None
             if find_stratum(domain=domain, n_steps=n_steps, says_error=says_error) == _stratum_of(license):
                 labels.append(_draw_label(license, report.trace_id, report.position, now))
         n_new += licensed_labels.add_labels(labels=labels, now=now)
     return n_new
+
+
+def _find_agreeing(license: MachineLicense, trace_ids: Sequence[int]) -> dict[int, int | None] | None:
+    """Return what the second machine of a route says about these traces; None for a license without a route."""
+    if license.route is None:
+        return None
+    work = passport_data.select_work(license.route.second_passport.rater).filter(trace__in=trace_ids)
+    revisions = list(work.values_list("pk", "submitted_revision"))
+    return {
+        report.trace_id: report.position
+        for report in submitted_reports.load_revision_reports(revisions)
+        if not report.is_censored
+    }
 
 
 def _stratum_of(license: MachineLicense) -> Stratum:
@@ -215,6 +234,12 @@ def list_results(project_id: int) -> QuerySet[LicensedLabel]:
     """Return the machine-assisted results of a project, which no dataset of people contains."""
     rows = LicensedLabel.objects.active().filter(project=project_id, settled_at__isnull=False)
     return rows.select_related("trace", "rater").order_by("trace")
+
+
+def name_agreeing_machines(project_id: int) -> dict[int, str]:
+    """Return the second machine of each license that belongs to a consensus route."""
+    rows = MachineLicense.objects.filter(project=project_id, route__isnull=False)
+    return dict(rows.values_list("pk", "route__second_passport__rater__machine"))
 
 
 def count_roles(licenses: Sequence[MachineLicense]) -> dict[int, dict[str, int]]:

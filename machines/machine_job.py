@@ -5,17 +5,21 @@ from collections.abc import Iterator
 
 from jobs.models import Job
 from jobs.runner import LEASE, Chunk, JobProgress
-from machines import judge_job, prm_job
-from machines.models import JudgeContractKind, JudgeRun
+from machines import canary_job, judge_job, prm_job
+from machines.canary_job import CanaryLoop
+from machines.models import JudgeContractKind, JudgeRun, RunScope
 from machines.rollout_job import RolloutLoop
 
 _SCORING_LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer
 
 
 def run_machine_job(job: Job) -> Iterator[JobProgress | Chunk]:
-    contract = JudgeRun.objects.values_list("judge__contract", flat=True).get(pk=job.arguments["run"])
+    contract, scope = JudgeRun.objects.values_list("judge__contract", "scope").get(pk=job.arguments["run"])
     if contract == JudgeContractKind.PRM:
-        yield from prm_job.run_prm_job(job)
+        run = canary_job.run_prm_canaries if scope == RunScope.CANARIES else prm_job.run_prm_job
+        yield from run(job)
+    elif scope == RunScope.CANARIES:
+        yield from judge_job.run_judge_job(job, CanaryLoop)
     else:
         yield from judge_job.run_judge_job(job, RolloutLoop if contract == JudgeContractKind.ROLLOUTS else None)
 

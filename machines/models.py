@@ -147,6 +147,7 @@ class RunScope(models.TextChoices):
     ALL = "all", _("all traces")
     LABELED = "labeled", _("traces labeled by people")
     GOLD = "gold", _("gold")
+    CANARIES = "canaries", _("gaming canaries, without labels")
 
 
 class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
@@ -240,16 +241,11 @@ class VoteState(models.TextChoices):
     FAILED = "failed", _("not answered")
 
 
-class JudgeVote(models.Model):
-    """One answer of a judge on one trace, or one rollout, as received. Unless it failed, it is not asked for again."""
+class AnsweredVote(models.Model):
+    """One answer of a judge, as received. Unless it failed, it is not asked for again."""
 
-    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="votes", db_index=False)
-    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="votes")
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
-    prefix = models.PositiveIntegerField(default=0)  # of a rollout: the number of steps that it continues
     number = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=12, choices=VoteState)
-    is_right = models.BooleanField(null=True, blank=True)  # of a rollout
     first_error = models.PositiveIntegerField(null=True, blank=True)
     answer = models.BinaryField(null=True, blank=True)  # compressed, as received
     finish_reason = models.CharField(max_length=40, blank=True)
@@ -262,6 +258,19 @@ class JudgeVote(models.Model):
     milliseconds = models.PositiveIntegerField(default=0)
     n_attempts = models.PositiveSmallIntegerField(default=1)
     answered_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+
+class JudgeVote(AnsweredVote):
+    """One vote on a trace, or one rollout."""
+
+    judge = models.ForeignKey(Judge, on_delete=models.CASCADE, related_name="votes", db_index=False)
+    run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="votes")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="+")
+    prefix = models.PositiveIntegerField(default=0)  # of a rollout: the number of steps that it continues
+    is_right = models.BooleanField(null=True, blank=True)  # of a rollout
 
     class Meta:
         constraints: ClassVar = [
@@ -320,5 +329,8 @@ class MachineBudget(models.Model):
         return f"budget of {self.project_id}"
 
 
-from machines.passport_models import MachineLicense as MachineLicense  # noqa: E402  Django looks for models here
+from machines.canary_models import CanaryVerdict as CanaryVerdict  # noqa: E402  Django looks for models here
+from machines.canary_models import CanaryVote as CanaryVote  # noqa: E402  as above
+from machines.passport_models import ConsensusRoute as ConsensusRoute  # noqa: E402  as above
+from machines.passport_models import MachineLicense as MachineLicense  # noqa: E402  as above
 from machines.passport_models import MachinePassport as MachinePassport  # noqa: E402  as above

@@ -13,6 +13,7 @@ policy or a person chose, as the headline agreement does.
     test                 the alternative annotator test: {"epsilon", "winning_rate", "advantage", "low", "high",
                          "reason", "is_passed", "people": [{"rater", "n", "advantage", "lead", "p", "is_rejected"}]}
     pool                 see `machines.pool_figures`
+    canaries             the report on gaming canaries (`prm.evaluation.canary_report`), null until all are scored
     strata               list of {"stratum", "n_judged", "n_people", "n_gold", "agreement", "shared", "bounds":
                          [{"promised", "bound", "keeps", "reason"}]}: see `machines.license_strata`
 

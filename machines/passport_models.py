@@ -60,6 +60,36 @@ class MachinePassport(models.Model):
         return f"passport {self.pk} of {self.rater_id}"
 
 
+class ConsensusRoute(models.Model):
+    """The rule that traces on which two machines name the same first error are settled by them, where this keeps the
+    promise, and that people label the others first. Its licenses do the work."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="consensus_routes", db_index=False)
+    first_passport = models.ForeignKey(MachinePassport, on_delete=models.PROTECT, related_name="+", db_index=False)
+    second_passport = models.ForeignKey(MachinePassport, on_delete=models.PROTECT, related_name="+", db_index=False)
+    promised = models.FloatField()  # precision of what is kept
+    retest_share = models.FloatField()
+    puts_disagreement_first = models.BooleanField()
+    strata = models.JSONField()  # the evidence about the traces on which both agree: see `machines.license_strata`
+    opened_at = models.DateTimeField()
+    opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(closed_at=None), name="a_project_has_one_open_consensus_route"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"consensus route {self.pk} of {self.project_id}"
+
+    @property
+    def subject(self) -> str:
+        return f"consensus_route:{self.pk}"
+
+
 class LicenseEnd(models.TextChoices):
     EXPIRED = "expired", _("the passport expired")
     RETESTS = "retests", _("re-tests show that the precision dropped")
@@ -72,11 +102,13 @@ class LicenseQuerySet(models.QuerySet["MachineLicense"]):
 
 
 class MachineLicense(models.Model):
-    """The permission of one machine to count as a label, or to settle traces alone, in one stratum of a project."""
+    """The permission of one machine to count as a label, or to settle traces alone, in one stratum of a project. With
+    `route`, it only covers traces on which the second machine of the route names the same first error."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="machine_licenses", db_index=False)
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="licenses", db_index=False)
     passport = models.ForeignKey(MachinePassport, on_delete=models.PROTECT, related_name="licenses")
+    route = models.ForeignKey(ConsensusRoute, null=True, on_delete=models.CASCADE, related_name="licenses")
     # The stratum: `machines.license_strata`.
     domain = models.CharField(max_length=100, blank=True)
     shortest = models.PositiveIntegerField()  # steps of a trace

@@ -20,7 +20,7 @@ from jobs.runner import Chunk, JobProgress
 from labeling.models import Consensus, Project, Rater
 from labeling.models.rater import RaterKind
 from labeling.quality import consensus, submitted_reports
-from machines import license_strata, passport_content, passport_data, pool_figures
+from machines import canary_reports, license_strata, passport_content, passport_data, pool_figures
 from machines.label_weights import find_chosen_traces, load_label_weights
 from machines.models import Judge, JudgedTrace, JudgeVote, MachinePassport
 from machines.passport_models import PassportEnd
@@ -60,6 +60,7 @@ def build_passport(rater: Rater, *, epsilon: float) -> dict[str, Any]:
         "n_judged": passport_data.select_judged(rater).count(),
         "n_unread": JudgedTrace.objects.filter(judge__rater=rater, submission=None).count(),
         "pool": pool_figures.build_pool_figures(traces, weights),
+        "canaries": canary_reports.build_rater_report(rater),
     }
 
 
@@ -112,6 +113,11 @@ def _measure_cost(rater: Rater) -> dict[str, float] | None:
 
 def find_valid_passport(rater: Rater) -> MachinePassport | None:
     return MachinePassport.objects.valid().filter(rater=rater).first()
+
+
+def list_history(rater: Rater) -> QuerySet[MachinePassport]:
+    """Return all passports of a machine, newest first."""
+    return rater.passports.select_related("issued_by", "guideline").order_by("-issued_at", "-pk")
 
 
 def list_valid(project: Project) -> QuerySet[MachinePassport]:

@@ -81,6 +81,7 @@ class RolloutLoop(JudgeLoop):
     def _make_vote(self, run: JudgeRun, outcome: VoteOutcome, now: dt.datetime) -> JudgeVote:
         stored = outcome.request.stored
         vote = super()._make_vote(run, outcome, now) if stored is None else stored
+        assert isinstance(vote, JudgeVote)
         vote.prefix, vote.is_right = outcome.request.prefix, outcome.parsed.is_right
         if stored is not None:
             run.n_unread -= vote.run_id == run.pk and outcome.parsed.state == ReplyState.PARSED

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from machines import answers, cost_caps, prompts
 from machines.answers import CheckerKind
-from machines.models import Judge, JudgeRun, JudgeVote, VoteState
+from machines.models import CanaryVote, Judge, JudgeRun, JudgeVote, VoteState
 from machines.prompts import JudgedTraceText
 from machines.replies import ParsedReply, ReplyState, read_answer
 from machines.rollouts import RolloutOptions, TraceRollouts
@@ -31,7 +31,7 @@ class OpenRolloutTrace(OpenTrace):
     def n_answers(self) -> int:
         return len(self.votes) + self.rollouts.has_own_answer
 
-    def add_vote(self, vote: JudgeVote, parsed: ParsedReply) -> None:
+    def add_vote(self, vote: JudgeVote | CanaryVote, parsed: ParsedReply) -> None:
         super().add_vote(vote, parsed)
         if parsed.state != ReplyState.UNCHECKED:
             self.record(vote.prefix, vote.number, parsed)

@@ -16,7 +16,10 @@ from labeling.models import Assignment, Gold, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceKind
+from machines import canary_votes
 from machines.models import (
+    CanaryVerdict,
+    CanaryVote,
     Judge,
     JudgeContractKind,
     JudgedTrace,
@@ -58,7 +61,11 @@ def start_run(
         raise RunRefused(_("A PRM has no prompt to try. Start a run."))
     if judge.contract == JudgeContractKind.POLICY and judge.project.guideline_id is None:
         raise RunRefused(_("This judge checks clauses of the guideline. Publish a guideline first."))
-    most_traces = TRIAL_TRACES if is_trial else most_traces
+    if scope == RunScope.CANARIES and is_trial:
+        raise RunRefused(_("A trial asks about traces. Start a run to test this judge on canaries."))
+    if scope == RunScope.CANARIES and judge.contract == JudgeContractKind.ROLLOUTS:
+        raise RunRefused(_("Rollouts are not tested on canaries: an edited solution has no reference answer."))
+    most_traces = TRIAL_TRACES if is_trial else None if scope == RunScope.CANARIES else most_traces
     try:
         with transaction.atomic():
             _forget_failed(judge)
@@ -74,9 +81,9 @@ def start_run(
                 asked_at=now,
                 asked_by=by,
             )
-            run.n_traces = _limit(select_traces(run).count(), most_traces)
+            run.n_traces = _limit(_count_missing(run), most_traces)
             if not run.n_traces:
-                raise RunRefused(_describe_nothing_to_do(judge))
+                raise RunRefused(_describe_nothing_to_do(run))
             run.save()
             _request_job(run, by, now)
             _log_event("judge_run.started", run, by, now, scope=scope, traces=run.n_traces, trial=is_trial)
@@ -85,7 +92,17 @@ def start_run(
     return run
 
 
-def _describe_nothing_to_do(judge: Judge) -> str:
+def _count_missing(run: JudgeRun) -> int:
+    if run.scope != RunScope.CANARIES:
+        return select_traces(run).count()
+    _forget_failed_canaries(run.judge)
+    return canary_votes.select_missing(run.judge).count()
+
+
+def _describe_nothing_to_do(run: JudgeRun) -> str:
+    judge = run.judge
+    if run.scope == RunScope.CANARIES:
+        return _("No canary is left that this judge can score. Freeze canaries first.")
     if judge.contract == JudgeContractKind.ROLLOUTS:
         return _("No trace with a reference answer is left in this scope.")
     if judge.contract == JudgeContractKind.PRM:
@@ -100,6 +117,12 @@ def _limit(n: int, most: int | None) -> int:
 def _forget_failed(judge: Judge) -> None:
     JudgedTrace.objects.filter(judge=judge, submission=None, n_failed__gt=0).delete()
     JudgeVote.objects.filter(judge=judge, state=VoteState.FAILED, trace__in=_unjudged(judge)).delete()
+
+
+def _forget_failed_canaries(judge: Judge) -> None:
+    CanaryVerdict.objects.filter(judge=judge, n_parsed=0, n_failed__gt=0).delete()
+    missing = canary_votes.select_missing(judge).values("pk")
+    CanaryVote.objects.filter(judge=judge, state=VoteState.FAILED, canary__in=missing).delete()
 
 
 def _unjudged(judge: Judge) -> QuerySet[Trace]:

@@ -4,7 +4,7 @@ import zlib
 from typing import NamedTuple
 
 from machines import chat_endpoint
-from machines.models import JudgeVote
+from machines.models import AnsweredVote
 
 _MAX_BYTES = 16 << 20
 
@@ -22,7 +22,7 @@ def unpack_answer(packed: bytes) -> bytes:
     return zlib.decompressobj().decompress(packed, _MAX_BYTES)
 
 
-def read_stored_answer(vote: JudgeVote) -> StoredAnswer:
+def read_stored_answer(vote: AnsweredVote) -> StoredAnswer:
     if not vote.answer:
         return StoredAnswer("", is_complete=True)
     text, finish_reason, is_answer = chat_endpoint.read_choice(unpack_answer(bytes(vote.answer)))

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs import runner
 from jobs.scheduler import register_work_check
-from machines import licenses, machine_job, passports, runs
+from machines import licenses, machine_job, passports, routes, runs
 
 PASSPORT_LEASE = dt.timedelta(minutes=5)  # all labels of a machine are compared in one chunk
 
@@ -29,6 +29,11 @@ register_work_check("machines.resume_due", _HAS_DUE_RUNS)
 @shared_task(name=passports.KIND)
 def issue_passport(job_id: int) -> None:
     runner.run_job(job_id, passports.run_passport_job, lease=PASSPORT_LEASE)
+
+
+@shared_task(name=routes.KIND)
+def open_route(job_id: int) -> None:
+    runner.run_job(job_id, routes.run_route_job, lease=PASSPORT_LEASE)
 
 
 @shared_task(name=licenses.APPLY_TASK)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from machines import cost_caps, prompts, runs
 from machines.cost_caps import RequestCost
-from machines.models import Judge, JudgeRun, JudgeVote, VoteState
+from machines.models import CanaryVote, Judge, JudgeRun, JudgeVote, VoteState
 from machines.prompts import JudgedTraceText
 from machines.replies import ParsedReply, ReplyState, parse_reply
 from machines.stored_answers import read_stored_answer
@@ -39,7 +39,7 @@ class OpenTrace:
     def n_answers(self) -> int:
         return len(self.votes)
 
-    def add_vote(self, vote: JudgeVote, parsed: ParsedReply) -> None:
+    def add_vote(self, vote: JudgeVote | CanaryVote, parsed: ParsedReply) -> None:
         self.votes[vote.prefix, vote.number] = parsed
         self.prompt_tokens += vote.prompt_tokens
         self.completion_tokens += vote.completion_tokens
@@ -131,16 +131,20 @@ class MissingVotes:
     def _add_stored_vote(self, trace: OpenTrace, vote: JudgeVote) -> None:
         add_stored_vote(trace, vote, self._judge.contract)
 
+    def _name_request(self, trace: OpenTrace, number: int) -> str:
+        """Return a text that only this vote has, for its idempotency key and seed."""
+        return f"{self._judge.rater.pseudonym} {trace.text.trace_id} {number}"
+
     def _list_missing(self, trace: OpenTrace) -> Iterator[VoteRequest]:
         cost = cost_caps.bound_cost(self._judge, trace.prompt)
         for number in range(self._judge.n_votes):
             if (0, number) not in trace.votes:
-                name = f"{self._judge.rater.pseudonym} {trace.text.trace_id} {number}"
+                name = self._name_request(trace, number)
                 digest = hashlib.sha256(name.encode()).hexdigest()
                 yield VoteRequest(trace, number, digest, int(digest[:7], 16), cost, trace.prompt)
 
 
-def add_stored_vote(trace: OpenTrace, vote: JudgeVote, contract: str) -> None:
+def add_stored_vote(trace: OpenTrace, vote: JudgeVote | CanaryVote, contract: str) -> None:
     """Read a stored answer again: only its state and first error are columns."""
     if vote.state in (VoteState.REFUSED, VoteState.FAILED):
         parsed = ParsedReply(ReplyState(vote.state))

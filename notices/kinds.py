@@ -65,6 +65,10 @@ def _read_passport(event: Event, number: int) -> Fields:
     return {"rater": number, **_pick(event, "machine", "why")}
 
 
+def _read_canaries(event: Event, number: int) -> Fields:
+    return _pick(event, "version", "before", "set", "groups")
+
+
 def _read_license(event: Event, number: int) -> Fields:
     rater = MachineLicense.objects.filter(pk=number).values_list("rater", flat=True).first()
     return {"license": number, "rater": rater, **_pick(event, "machine", "why")}
@@ -132,6 +136,12 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         "dashboard:machine",
         _read_passport,
         "rater",
+    ),
+    "canaries.easier_to_fool": NoticeKind(
+        gettext_lazy("New version is easier to fool"),
+        gettext_lazy("%(version)s is easier to fool by gaming canaries than %(before)s."),
+        "dashboard:canaries",
+        _read_canaries,
     ),
     "machine_license.ended": NoticeKind(
         gettext_lazy("Machine’s license ended"),

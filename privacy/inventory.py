@@ -50,6 +50,7 @@ REPLACED_TEXTS: dict[str, PersonalTexts] = {
     "labeling.CorrectionRequest": PersonalTexts(("assignment__rater__user", "asked_by"), ("note",)),
     "labeling.SetAside": PersonalTexts(("rater__user", "made_by"), ("reason",)),
     "labeling.Consensus": PersonalTexts(("made_by",), ("note",)),
+    "prm.ArenaEdit": PersonalTexts(("rater__user",), ("reason",)),
 }
 
 # Texts of the whole project. Email addresses, worker IDs and full names of the person are replaced in them.
@@ -82,6 +83,7 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.TraceAnswer": ("value",),  # part of the label
     "labeling.Judgment": ("evidence",),  # quotes of a trace, some of them typed
     "labeling.RatingEdit": ("evidence",),
+    "prm.ArenaEdit": ("text",),  # as above
     "labeling.Gold": ("explanation",),
     "labeling.GoldRating": ("explanation",),
     "people.Invitation": ("note",),
@@ -92,6 +94,7 @@ SEARCHED_TEXTS: dict[str, tuple[str, ...]] = {
     "live.LivePolicy": ("template",),
     "machines.MachinePassport": ("content", "identity"),
     "machines.MachineLicense": ("domain",),
+    "machines.ConsensusRoute": ("strata",),
     "exports.ProjectDisclosure": (
         "process_supervised",
         "base_model",
@@ -120,6 +123,7 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.Step": ("agent", "separator"),
     "labeling.Option": ("text",),
     "labeling.OptionPart": ("text", "name", "call_ref", "media_type", "data"),
+    "prm.GamingCanary": ("problem", "steps"),
     "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter"),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
@@ -202,6 +206,10 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "live.LiveOption": ("text", "finish_reason", "stop_reason", "token_ids"),
     "live.LiveTurn": ("shown",),
+    "machines.CanaryVote": ("answer", "finish_reason", "served_model"),
+    "machines.CanaryVerdict": ("first_errors",),
+    "prm.GamingCanary": ("places", "original_places"),
+    "prm.CanaryScore": ("numbers",),
     "prm.Score": ("numbers",),
     "prm.FileEvaluation": ("digest", "figures"),
     "prm.Generation": ("gate", "acquisition", "reading", "payoff"),

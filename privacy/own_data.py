@@ -132,6 +132,11 @@ SECTIONS: dict[str, Section] = {
         ("session__rater__user",),
         _names("position", "written_text", "draft", "active_ms", "ended_at", session="session"),
     ),
+    "arena_edits": Section(
+        "prm.ArenaEdit",
+        ("rater__user",),
+        _names("text", "reason", "made_at", "position", project="project__slug", trace="trace"),
+    ),
     "edits": Section(
         "labeling.RatingEdit",
         ("assignment__rater__user",),

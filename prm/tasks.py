@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs import runner
 from jobs.scheduler import register_work_check
-from prm import file_evaluation, generations, scores
+from prm import canaries, file_evaluation, generations, scores
 
 LEASE = dt.timedelta(minutes=3)  # a chunk may wait for an external scorer, or fit a model
 
@@ -34,6 +34,11 @@ def select(job_id: int) -> None:
 @shared_task(name=file_evaluation.KIND)
 def evaluate_file(job_id: int) -> None:
     runner.run_job(job_id, file_evaluation.run_file_evaluation_job, lease=LEASE)
+
+
+@shared_task(name=canaries.KIND)
+def score_canaries(job_id: int) -> None:
+    runner.run_job(job_id, canaries.run_canaries_job, lease=LEASE)
 
 
 @shared_task(name="prm.start_due")

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from jobs.runner import Chunk, JobProgress
 from labeling.datasets import manifest as manifests
 from labeling.datasets.selection import ManifestFilters
 from labeling.models.assignment import AssignmentPurpose
-from prm import contamination_check, generations, held_out_evaluation, labeled_traces, registry, scores
+from prm import canaries, contamination_check, generations, held_out_evaluation, labeled_traces, registry, scores
 from prm.backends import builtin
 from prm.backends.builtin import StepFeatures, TooFewLabels
 from prm.evaluation import audits
@@ -121,6 +121,7 @@ def _evaluate_candidate(generation: Generation) -> Iterator[JobProgress | Chunk]
         yield JobProgress(90, TOTAL)
     is_current = current is not None and current.pk == candidate.pk
     before = held_out_evaluation.evaluate_prm(current, held_out) if current is not None and not is_current else None
+    canary_report = yield from _test_canaries(candidate, None if is_current else current, evaluation)
     reason, comparison = held_out_evaluation.decide_gate(
         evaluation,
         before,
@@ -133,11 +134,28 @@ def _evaluate_candidate(generation: Generation) -> Iterator[JobProgress | Chunk]
         "comparison": comparison.to_json() if comparison else {},
         "alarms": evaluation.audits["alarms"],
         "contamination": evaluation.audits["audits"]["contamination"],
+        "canaries": canary_report,
         "figures": evaluation.evaluation["figures"],
         "before": before.evaluation["figures"] if before else {},
         "counts": evaluation.evaluation["counts"],
     }
     yield partial(_record_gate, generation, candidate, current, evaluation, reason, gate)
+
+
+def _test_canaries(
+    candidate: PRM, current: PRM | None, evaluation: PRMEvaluation
+) -> Generator[JobProgress | Chunk, None, dict[str, Any] | None]:
+    """Let both PRMs score the gaming canaries, and add the result to the audits. Return None without canaries."""
+    for prm in (candidate, current):
+        if prm is not None:
+            yield from canaries.score_missing(prm, JobProgress(95, TOTAL))
+    candidate.calibration = evaluation.calibration  # stored with the gate
+    report = canaries.build_prm_report(candidate, current)
+    if report is not None:
+        evaluation.audits["audits"]["canaries"] = canaries.summarize_as_audit(report)
+        if evaluation.audits["audits"]["canaries"]["is_alarming"]:
+            evaluation.audits["alarms"] = sorted([*evaluation.audits["alarms"], "canaries"])
+    return report
 
 
 def _record_gate(
@@ -157,6 +175,8 @@ def _record_gate(
         threshold=evaluation.threshold,
         now=now,
     )
+    if gate["canaries"] is not None:
+        canaries.log_alarm(prm=candidate, report=gate["canaries"], now=now)
     is_accepted = reason.verdict is Verdict.ACCEPTED
     winner = candidate if is_accepted else current
     generations.record_gate(

@@ -17,6 +17,7 @@ from labeling.models.project import ProjectState
 from people import members, roles
 from people.models import MemberMessage
 from people.roles import Action
+from prm import arena
 
 LATEST_SUBMISSIONS = 6
 
@@ -41,6 +42,7 @@ def show_home(request: UserRequest) -> HttpResponse:
 def _rater_context(user: User, now: dt.datetime) -> dict[str, Any]:
     opened = todo.list_opened_traces(user, now)
     return {
+        "arenas": arena.list_open_projects(roles.visible_projects(user), user),
         "opened_traces": opened,
         "opened_projects": {each.assignment.project_id for each in opened},
         "reclaimed": todo.list_reclaimed(user),

@@ -25,6 +25,7 @@ from people.roles import Action
 from stats.alternative_annotator import EPSILONS
 
 _MOST_RESULTS = 1000
+_MOST_PASSPORTS = 50
 
 
 class MachineSerializer(StrictSerializer):
@@ -91,6 +92,29 @@ class PassportView(ProjectView):
         epsilon = EPSILONS[serializer.validated_data["people"]]
         job = passports.request_passport(rater=machine, epsilon=epsilon, by=by, now=timezone.now())
         return Response({"job": job.pk}, status=202)
+
+
+class PassportHistorySerializer(StrictSerializer):
+    id = serializers.IntegerField(read_only=True)
+    accuracy = serializers.FloatField(read_only=True, allow_null=True)
+    passes_test = serializers.BooleanField(read_only=True)
+    issued_at = serializers.DateTimeField(read_only=True)
+    expired_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    expired_because = serializers.CharField(read_only=True, help_text="Empty for the valid one.")
+    n_retests = serializers.IntegerField(read_only=True)
+    identity = serializers.JSONField(read_only=True)
+    content = serializers.JSONField(read_only=True, help_text="The figures.")
+
+
+class PassportHistoryView(ProjectView):
+    scopes: ClassVar = {"GET": Scope.READ}
+    actions: ClassVar = {"GET": Action.READ_QUALITY}
+
+    @extend_schema(operation_id="list_passports", responses=PassportHistorySerializer(many=True))
+    def get(self, request: Request, slug: str, rater: int) -> Response:
+        """All passports of a machine with the reason why each expired, newest first: at most 50."""
+        rows = passports.list_history(_find_machine(self, request, slug, rater))[:_MOST_PASSPORTS]
+        return Response(PassportHistorySerializer(rows, many=True).data)
 
 
 class LicenseSerializer(StrictSerializer):
@@ -174,6 +198,9 @@ class AssistedResultSerializer(StrictSerializer):
     digest = serializers.CharField(source="trace.digest", read_only=True)
     first_error = serializers.IntegerField(source="settled_first_error", read_only=True, allow_null=True)
     machine = serializers.CharField(source="rater.machine", read_only=True)
+    agreeing_machine = serializers.CharField(
+        read_only=True, help_text="The second machine of a consensus route; empty for a license without one."
+    )
     license = serializers.IntegerField(read_only=True)
     role = serializers.CharField(read_only=True)
     n_people = serializers.IntegerField(read_only=True)
@@ -202,6 +229,9 @@ class AssistedResultView(ProjectView):
 
 def describe_results(project_id: int, after: int = 0) -> list[dict[str, Any]]:
     rows: list[LicensedLabel] = list(licenses.list_results(project_id).filter(trace__gt=after)[:_MOST_RESULTS])
+    agreeing = licenses.name_agreeing_machines(project_id)
+    for row in rows:
+        row.agreeing_machine = agreeing.get(row.license, "")  # type: ignore[attr-defined]  # for the serializer
     return list(AssistedResultSerializer(rows, many=True).data)
 
 

@@ -1,20 +1,32 @@
-"""What two machines agree on: the share that the consensus filter keeps, and how often people agree with it."""
+"""What two machines agree on: the share that the consensus filter keeps, how often people agree with it, and the route
+that lets both settle it."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard.access import safe_view
+from dashboard.access import post_view, safe_view
 from dashboard.render import project_page
 from labeling.models import Rater
-from machines import consensus_report
+from machines import consensus_report, routes
 from machines.consensus_report import ConsensusReport
+from machines.license_strata import PROMISES
+from machines.licenses import MIN_RETEST_SHARE
+from machines.routes import RouteRefused
+from people import roles
 from people.models import Membership
 from people.roles import Action
 from stats.estimates import Estimate
+
+_MAX_ROUTES = 20
 
 
 class MachinesForm(forms.Form):
@@ -32,6 +44,28 @@ def _name_machine(rater: Rater) -> str:
     return rater.machine
 
 
+class RouteForm(forms.Form):
+    promised = forms.TypedChoiceField(
+        label=gettext_lazy("Promised precision of what is kept"),
+        coerce=float,
+        choices=[(each, f"{each:.2f}") for each in PROMISES],
+        initial=0.9,
+    )
+    retest_share = forms.FloatField(
+        label=gettext_lazy("Re-test share"),
+        initial=0.1,
+        min_value=MIN_RETEST_SHARE,
+        max_value=1,
+        help_text=gettext_lazy("Share of the traces that people label as usual, to check the machines."),
+    )
+    puts_disagreement_first = forms.BooleanField(
+        label=gettext_lazy("Let people label first what the machines disagree on"),
+        initial=True,
+        required=False,
+        help_text=gettext_lazy("Sets the acquisition “disagreement” for the next batches."),
+    )
+
+
 @dataclass(frozen=True)
 class ReportRow:
     name: str
@@ -41,6 +75,44 @@ class ReportRow:
 
 @safe_view(Action.READ)
 def show_machine_consensus(request: HttpRequest, actor: Membership) -> HttpResponse:
+    return _render_consensus(request, actor)
+
+
+@post_view(Action.LICENSE)
+def open_route(request: HttpRequest, actor: Membership) -> HttpResponse:
+    """Weigh the evidence about the two machines in the query, and open the route."""
+    chosen = MachinesForm(request.GET, consensus_report.list_machines(actor.project))
+    form = RouteForm(request.POST, auto_id="id_route_%s")
+    if not chosen.is_bound or not chosen.is_valid() or not form.is_valid():
+        return _render_consensus(request, actor, status=422, route_form=form)
+    first, second = chosen.cleaned_data["first"], chosen.cleaned_data["second"]
+    try:
+        routes.request_route(first=first, second=second, by=actor.user, now=timezone.now(), **form.cleaned_data)
+    except RouteRefused as error:
+        return _render_consensus(request, actor, status=422, route_form=form, problem=str(error))
+    messages.success(request, _("The evidence is being weighed. Reload this page in a few seconds."))
+    query = urlencode({"first": first.pk, "second": second.pk})
+    return redirect(f"{reverse('dashboard:machine_consensus', args=[actor.project.slug])}?{query}")
+
+
+@post_view(Action.LICENSE)
+def close_route(request: HttpRequest, actor: Membership, route: int) -> HttpResponse:
+    """Close a route. With `returns`, traces that it settled go back to people, also after it was closed."""
+    row = get_object_or_404(routes.list_routes(actor.project_id), pk=route)
+    returns = request.POST.get("returns") == "1"
+    routes.close_route(route=row, by=actor.user, now=timezone.now(), returns_traces=returns)
+    messages.success(request, _("Traces returned to people.") if returns else _("Route closed."))
+    return redirect("dashboard:machine_consensus", actor.project.slug)
+
+
+def _render_consensus(
+    request: HttpRequest,
+    actor: Membership,
+    *,
+    status: int = 200,
+    problem: str = "",
+    route_form: RouteForm | None = None,
+) -> HttpResponse:
     machines = consensus_report.list_machines(actor.project)
     form = MachinesForm(request.GET, machines)
     report, rows = None, list[ReportRow]()
@@ -53,7 +125,12 @@ def show_machine_consensus(request: HttpRequest, actor: Membership) -> HttpRespo
         actor,
         "dashboard/machine_consensus.html",
         here="judges",
-        status=422 if form.is_bound and not form.is_valid() else 200,
+        status=422 if form.is_bound and not form.is_valid() else status,
+        problem=problem,
+        query=request.GET.urlencode(),
+        routes=[routes.describe_route(each) for each in routes.list_routes(actor.project_id)[:_MAX_ROUTES]],
+        route_form=route_form or RouteForm(auto_id="id_route_%s"),
+        may_license=roles.membership_may(actor, Action.LICENSE),
         form=form,
         machines=machines,
         report=report,

@@ -1,4 +1,4 @@
-"""One machine rater: its passport, and its licenses by stratum."""
+"""One machine rater: its passports, and its licenses by stratum."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from charts.number_format import ValueWithInterval, format_share
 from dashboard import rater_names, statistics
 from dashboard.access import post_view, safe_view
+from dashboard.canary_figures import build_canary_summary
 from dashboard.figures import DataTable, TableColumn, number_columns
 from dashboard.render import project_page
 from dashboard.statistics import StatisticEstimate
@@ -35,6 +36,7 @@ from stats.alternative_annotator import EPSILONS
 from stats.drift import DriftPlan
 
 _MAX_LICENSES = 20
+_MAX_PASSPORTS = 50
 _OVERALL = ("exact", "within_one", "has_error_kappa")
 _AGAINST_CONSENSUS = ("accuracy", "step_accuracy", "missed", "false_alarms")
 
@@ -96,6 +98,14 @@ def show_machine(request: HttpRequest, actor: Membership, rater: int) -> HttpRes
     return _render_machine(request, actor, _get_machine(actor, rater))
 
 
+@safe_view(Action.READ)
+def show_passport(request: HttpRequest, actor: Membership, rater: int, passport: int) -> HttpResponse:
+    """Show the machine with one of its passports, which may have expired."""
+    machine = _get_machine(actor, rater)
+    row = get_object_or_404(machine.passports.select_related("issued_by"), pk=passport)
+    return _render_machine(request, actor, machine, passport=row)
+
+
 @post_view(Action.TRAIN)
 def issue_passport(request: HttpRequest, actor: Membership, rater: int) -> HttpResponse:
     machine, form = _get_machine(actor, rater), PassportForm(request.POST)
@@ -152,8 +162,10 @@ def _render_machine(
     problem: str = "",
     passport_form: PassportForm | None = None,
     license_form: LicenseForm | None = None,
+    passport: MachinePassport | None = None,
 ) -> HttpResponse:
-    passport = machine.passports.select_related("issued_by").order_by("-issued_at", "-pk").first()
+    history = list(passports.list_history(machine)[:_MAX_PASSPORTS])
+    passport = passport or next(iter(history), None)
     job = Job.objects.filter(subject=f"machine_rater:{machine.pk}").order_by("-pk").first()
     may_license = roles.membership_may(actor, Action.LICENSE)
     if license_form is None and passport is not None and passport.expired_at is None and may_license:
@@ -168,6 +180,7 @@ def _render_machine(
         passport=passport,
         figures=_build_figures(passport, actor) if passport else None,
         job=job,
+        history=history,
         licenses=_summarize_licenses(machine),
         problem=problem,
         passport_form=passport_form or PassportForm(),
@@ -198,6 +211,7 @@ def _build_figures(passport: MachinePassport, actor: Membership) -> dict[str, An
         "bins": _build_bins(stated) if stated else None,
         "people": _build_people(content["test"]["people"], actor),
         "strata": _build_strata(content["strata"]),
+        "canaries": build_canary_summary(content["canaries"]),
         "plan": plan,
     }
 
@@ -325,7 +339,9 @@ def _name_stratum(stratum: Stratum) -> str:
 
 
 def _summarize_licenses(machine: Rater) -> list[LicenseSummary]:
-    rows = list(machine.licenses.select_related("granted_by").order_by("-pk")[:_MAX_LICENSES])
+    rows = list(
+        machine.licenses.select_related("granted_by", "route__second_passport__rater").order_by("-pk")[:_MAX_LICENSES]
+    )
     counts = licenses.count_roles(rows)
     summaries = []
     for row in rows:

@@ -18,11 +18,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from charts import number_format
 from dashboard import render
 from dashboard.access import post_view, safe_view
+from dashboard.canary_figures import build_canary_summary
 from jobs.models import Job, JobState
 from labeling.traces import locations
 from people import roles
 from people.models import Membership
 from people.roles import Action
+from prm import canaries as prm_canaries
 from prm import file_evaluation, promotion
 from prm.evaluation import audits
 from prm.evaluation.gate import GateReason
@@ -135,6 +137,12 @@ AUDIT_LABELS: dict[str, tuple[Any, Any]] = {
         gettext_lazy("Risk-set AUC of step length alone"),
         gettext_lazy("Baseline that scores each step by its length only."),
     ),
+    "canaries": (
+        gettext_lazy("Gaming canaries that fool it"),
+        gettext_lazy(
+            "Share of hidden edits. Raises an alarm when the PRM is significantly easier to fool than the current one."
+        ),
+    ),
 }
 
 
@@ -159,6 +167,7 @@ ALARM_LABELS: dict[str, Any] = {
     "length_matched": gettext_lazy("worse than chance among steps of similar length"),
     "length_drift": gettext_lazy("selects traces by length"),
     "contamination": gettext_lazy("trained on evaluation problems"),
+    "canaries": gettext_lazy("easier to fool than the PRM before"),
 }
 _JUDGE_LABELS: dict[str, Any] = {
     "reserve": gettext_lazy("the held-out set"),
@@ -238,6 +247,7 @@ def _render_prm(
         contamination=contamination,
         benchmarks=list_contamination(contamination),
         alarms=list_alarms(prm.audits),
+        canaries=build_canary_summary(_load_canary_report(prm)),
         may_claim_all=prm.audits.get("domains", {}).get("may_claim_all"),
         uses=prm.uses.order_by("-day", "purpose")[:30],
         overrides=promotion.list_overrides(project_id=prm.project_id, prm=prm),
@@ -245,6 +255,13 @@ def _render_prm(
         may_train=roles.membership_may(actor, Action.TRAIN),
         **{"file_form": EvaluateOnFileForm(), **_load_file_evaluations(prm), **context},
     )
+
+
+def _load_canary_report(prm: PRM) -> dict[str, Any] | None:
+    """Return the report of the gate; of a PRM that no gate tested, the one on the current canaries."""
+    judged = Generation.objects.filter(candidate=prm, gate__canaries__isnull=False).exclude(gate__canaries=None)
+    gate = judged.order_by("-number").values_list("gate__canaries", flat=True).first()
+    return gate or prm_canaries.build_prm_report(prm, prm_canaries.find_version_before(prm))
 
 
 def _load_verdict(prm: PRM) -> dict[str, Any] | None:

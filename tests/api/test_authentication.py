@@ -61,12 +61,14 @@ def test_expired_token_gets_a_problem_response(personas: LoggedInPersonas) -> No
 OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
     | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"}
-    | {"live_labeling", "machine_consensus", "machines", "passport", "licenses", "assisted_results"},
+    | {"live_labeling", "machine_consensus", "machines", "passport", "licenses", "assisted_results"}
+    | {"canaries", "passports", "hard_negatives", "consensus_routes"},
     "bring_in": {"post imports", "delete import", "post trace_steps"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
     "score": {"post score_traces", "post rank_candidates", "post push_scores"},
     "judge": {"post judges", "post judge_runs", "delete judge_run", "post resume_judge_run", "put machine_budget"}
-    | {"post passport", "post licenses", "post revoke_license"},
+    | {"post passport", "post licenses", "post revoke_license", "post canaries", "post canary_scores"}
+    | {"post consensus_routes", "post close_consensus_route"},
     "steer": {"post steer_traces", "put groups", "delete group", "post rules", "delete rule"},
 }
 
@@ -78,7 +80,7 @@ def test_scope_permits_only_its_operations(scope: str, personas: LoggedInPersona
     program, values = (
         api_clients.make_client(cast.owner, scope),
         {"slug": cast.project.slug, "name": "a", "file": "b"}
-        | dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace"), 1),
+        | dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace", "route"), 1),
     )
     opened = set()
     for path, operations in Client().get(reverse("api:schema"), headers=JSON).json()["paths"].items():

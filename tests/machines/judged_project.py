@@ -82,3 +82,8 @@ def run_to_end(run: JudgeRun, now: dt.datetime = factories.NOW) -> JudgeRun:
         runner.run_job(job.pk, machine_job.run_machine_job, clock=lambda: now)
     run.refresh_from_db()
     return run
+
+
+def resume(run: JudgeRun) -> JudgeRun:
+    runs.resume_run(run=run, by=None, now=factories.NOW)
+    return run_to_end(run)

@@ -217,6 +217,14 @@ def test_job_issues_a_passport_that_the_page_and_the_judge_list_show(personas: L
     newer = machine_labels.issue_passport(machine, now=LATER)
     passport.refresh_from_db()
     assert (passport.expired_because, newer.expired_at) == (PassportEnd.REPLACED, None)
+    assert list(passports.list_history(machine)) == [newer, passport]
+    earlier = client.get(reverse("dashboard:machine_passport", args=[project.slug, machine.pk, passport.pk]))
+    page = earlier.content.decode()
+    assert re.findall(r'data-passport-version="(\d+)" data-ended="(\w*)"', page) == [
+        (str(newer.pk), ""),
+        (str(passport.pk), "replaced"),
+    ]
+    assert 'data-passport="replaced"' in page
 
 
 # Expiry

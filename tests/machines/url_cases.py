@@ -5,7 +5,7 @@ from machines.licenses import grant_license
 from machines.models import JudgeRun
 from tests import factories
 from tests.dashboard.url_cases import answers_for_managers
-from tests.machines import judged_project, machine_labels
+from tests.machines import judged_project, machine_labels, route_project
 from tests.people.personas import Personas
 from tests.prm.url_cases import (
     Arguments,
@@ -50,6 +50,17 @@ def passport_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "rater": machine.pk}
 
 
+def old_passport_args(cast: Personas) -> dict[str, object]:
+    machine = factories.make_machine_rater(cast.project)
+    passport = machine_labels.make_passport(machine)
+    machine_labels.make_passport(machine)
+    return {"slug": cast.project.slug, "rater": machine.pk, "passport": passport.pk}
+
+
+def route_args(cast: Personas) -> dict[str, object]:
+    return {"slug": cast.project.slug, "route": route_project.open_route(cast.project).pk}
+
+
 def license_args(cast: Personas) -> dict[str, object]:
     row = grant_license(
         passport=machine_labels.make_passport(factories.make_machine_rater(cast.project)),
@@ -79,12 +90,23 @@ JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "api:judge_run": ("get", answers_without_token(401), run_args),
     "api:resume_judge_run": ("post", answers_without_token(401), run_args),
     "api:machine_consensus": ("get", answers_without_token(401), project_args),
+    "dashboard:open_consensus_route": ("post", answers_for_managers(422), project_args),
+    "dashboard:close_consensus_route": ("post", answers_for_managers(302), route_args),
+    "api:consensus_routes": ("get", answers_without_token(401), project_args),
+    "api:close_consensus_route": ("post", answers_without_token(401), route_args),
+    "dashboard:canaries": ("get", answers_for_readers(200), project_args),
+    "dashboard:freeze_canaries": ("post", answers_for_trainers(422), project_args),
+    "dashboard:score_canaries": ("post", answers_for_trainers(422), project_args),
+    "api:canaries": ("get", answers_without_token(401), project_args),
+    "api:canary_scores": ("post", answers_without_token(401), project_args),
     "dashboard:machine": ("get", answers_for_readers(200), passport_args),
+    "dashboard:machine_passport": ("get", answers_for_readers(200), old_passport_args),
     "dashboard:issue_passport": ("post", answers_for_trainers(422), machine_args),
     "dashboard:grant_license": ("post", answers_for_managers(422), passport_args),
     "dashboard:revoke_license": ("post", answers_for_managers(302), license_args),
     "api:machines": ("get", answers_without_token(401), project_args),
     "api:passport": ("get", answers_without_token(401), passport_args),
+    "api:passports": ("get", answers_without_token(401), passport_args),
     "api:licenses": ("get", answers_without_token(401), passport_args),
     "api:revoke_license": ("post", answers_without_token(401), license_args),
     "api:assisted_results": ("get", answers_without_token(401), project_args),

@@ -30,7 +30,7 @@ from notices import kinds, outbox, subscriptions
 from notices.models import Notice
 from people import members
 from people.models import Role
-from prm import generations
+from prm import canaries, generations
 from prm.evaluation.gate import Verdict
 from prm.models import Generation
 from tests import factories
@@ -118,6 +118,12 @@ def end_license(project: Project, lead: User, folder: Path) -> None:
     licenses.end_license(license=row, because=LicenseEnd.REVOKED, by=lead, now=NOW)
 
 
+def fool_new_version(project: Project, lead: User, folder: Path) -> None:
+    groups = {"should_not_rise": {"is_easier": True}}
+    report = {"set": 1, "comparison": {"before": "PRM 1 m", "is_easier": True, "groups": groups}}
+    canaries.log_alarm(prm=judged_project.make_prm(project), report=report, now=NOW)
+
+
 CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "rater.paused": pause_rater,
     "import.done": import_file,
@@ -125,6 +131,7 @@ CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "generation.judged": judge_generation,
     "judge_run.paused": pause_judge,
     "passport.expired": expire_passport,
+    "canaries.easier_to_fool": fool_new_version,
     "machine_license.ended": end_license,
     "project.budget_warned": spend("1.20"),
     "project.budget_reached": spend("0.50"),

@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from labeling.models import Project, Rater
 from labeling.models.rater import RaterKind
-from machines import licenses, passports
+from machines import licenses, passports, routes
 from machines.license_strata import PROMISES, Stratum
 from machines.licenses import LicenseRefused
 from machines.models import MachineLicense
 from machines.passport_models import LicenseEnd
+from machines.routes import RouteRefused
 from stats.alternative_annotator import EPSILONS
 
 
@@ -33,11 +34,19 @@ class Command(BaseCommand):
         license.add_argument("--may-settle", action="store_true", help="settle traces alone")
         license.add_argument("--promised", type=float, choices=PROMISES, default=0.9)
         license.add_argument("--retest-share", type=float, default=0.1)
-        for action in (passport, license):
+        history = actions.add_parser("history", help="list all passports of a machine with their ends as JSON")
+        for action in (passport, license, history):
             action.add_argument("--machine", required=True, help="its name, or the beginning of it")
         revoke = actions.add_parser("revoke", help="end a license")
         revoke.add_argument("--license", type=int, required=True)
         revoke.add_argument("--return-traces", action="store_true", help="return traces that it settled to people")
+        route = actions.add_parser("route", help="let two machines settle what they agree on, and print the route")
+        route.add_argument("--machine", action="append", required=True, dest="machines", help="twice: their names")
+        route.add_argument("--promised", type=float, choices=PROMISES, default=0.9)
+        route.add_argument("--retest-share", type=float, default=0.1)
+        route.add_argument("--keep-acquisition", action="store_true", help="do not put disagreement first")
+        close = actions.add_parser("close-route", help="close the open route")
+        close.add_argument("--return-traces", action="store_true", help="return traces that it settled to people")
         actions.add_parser("check", help="check passports and apply licenses now")
         actions.add_parser("results", help="write machine-assisted results as JSON lines").add_argument("--out")
         for action in actions.choices.values():
@@ -48,8 +57,8 @@ class Command(BaseCommand):
         if project is None:
             raise CommandError(f"There is no project {options['project']!r}.")
         try:
-            getattr(self, f"_{action}")(project, options)
-        except LicenseRefused as error:
+            getattr(self, f"_{action.replace('-', '_')}")(project, options)
+        except (LicenseRefused, RouteRefused) as error:
             raise CommandError(str(error)) from error
 
     def _list(self, project: Project, options: dict[str, Any]) -> None:
@@ -61,6 +70,12 @@ class Command(BaseCommand):
         content = passports.build_passport(machine, epsilon=EPSILONS[options["people"]])
         passports.issue_passport(rater=machine, content=content, by=None, now=timezone.now())
         self.stdout.write(json.dumps(content, indent=1))
+
+    def _history(self, project: Project, options: dict[str, Any]) -> None:
+        names = ("pk", "issued_at", "accuracy", "passes_test", "n_retests", "expired_at", "expired_because", "identity")
+        rows = passports.list_history(_find_machine(project, options["machine"]))
+        found = [{name: getattr(row, name) for name in names} for row in rows]
+        self.stdout.write(json.dumps(found, indent=1, default=str))
 
     def _license(self, project: Project, options: dict[str, Any]) -> None:
         passport = passports.find_valid_passport(_find_machine(project, options["machine"]))
@@ -92,6 +107,29 @@ class Command(BaseCommand):
             returns_traces=options["return_traces"],
         )
         self.stdout.write(str(withdrawn))
+
+    def _route(self, project: Project, options: dict[str, Any]) -> None:
+        if len(options["machines"]) != 2:
+            raise CommandError("Name two machines with --machine.")
+        first, second = (_find_machine(project, name) for name in options["machines"])
+        route = routes.open_route(
+            first=first,
+            second=second,
+            strata=routes.build_pair_strata(first, second),
+            promised=options["promised"],
+            retest_share=options["retest_share"],
+            puts_disagreement_first=not options["keep_acquisition"],
+            by=None,
+            now=timezone.now(),
+        )
+        self.stdout.write(json.dumps(routes.describe_route(route), indent=1))
+
+    def _close_route(self, project: Project, options: dict[str, Any]) -> None:
+        route = routes.find_open_route(project.pk)
+        if route is None:
+            raise CommandError("No route is open in this project.")
+        returns = options["return_traces"]
+        self.stdout.write(str(routes.close_route(route=route, by=None, now=timezone.now(), returns_traces=returns)))
 
     def _check(self, project: Project, options: dict[str, Any]) -> None:
         now = timezone.now()
@@ -125,6 +163,7 @@ def _describe_machine(rater: Rater) -> dict[str, Any]:
 
 
 def _describe_results(project: Project) -> Iterator[dict[str, Any]]:
+    agreeing = licenses.name_agreeing_machines(project.pk)
     for row in licenses.list_results(project.pk).iterator():
         yield {
             "trace": row.trace_id,
@@ -132,6 +171,7 @@ def _describe_results(project: Project) -> Iterator[dict[str, Any]]:
             "ref": row.trace.ref,
             "first_error": row.settled_first_error,
             "machine": row.rater.machine,
+            "agreeing_machine": agreeing.get(row.license, ""),
             "license": row.license,
             "role": row.role,
             "n_people": row.n_people,
