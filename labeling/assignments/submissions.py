@@ -12,7 +12,7 @@ import rawsql
 from accounts.models import User
 from jobs import wakeups
 from labeling import onboarding, queue
-from labeling.assignments import answer_sheet, corrections, edits, merge
+from labeling.assignments import answer_sheet, corrections, edits, merge, revealed_labels
 from labeling.assignments.answer_sheet import (
     AnswerSheet,
     AssignmentFacts,
@@ -200,6 +200,8 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
         return None
     submission, has_budget = inserted
     _finalize_step_reviews(sheet)
+    if facts.is_assisted and facts.revision == 1:
+        submission = revealed_labels.keep_first_answers(sheet, submission)
     edits.log_assignment_event(
         _EVENT_OF_ENDING.get(ending, "submission.made"),
         facts.assignment,

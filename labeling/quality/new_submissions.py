@@ -15,10 +15,10 @@ import structlog
 from django.db import DatabaseError, transaction
 
 import rawsql
-from labeling import raters
+from labeling import queue, raters
 from labeling.models import Assignment
 from labeling.models.assignment import AssignmentPurpose
-from labeling.quality import gold_monitor, settlements, tallies
+from labeling.quality import gold_monitor, settlements, suggestion_effects, tallies
 
 logger = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ CHUNK = 20
 RETRY_AFTER = dt.timedelta(minutes=10)
 
 
-_COLUMNS = "id AS assignment_id, trace_id, rater_id, purpose, submitted_revision AS revision"
+_COLUMNS = "id AS assignment_id, trace_id, rater_id, purpose, submitted_revision AS revision, is_assisted, project_id"
 _FIND_DUE = f"""
 SELECT {_COLUMNS} FROM labeling_assignment WHERE due_at <= %(now)s ORDER BY due_at, id LIMIT %(limit)s"""  # noqa: S608  our own constant
 _LOAD_LOCKED = f"""
@@ -42,6 +42,8 @@ class _NewSubmission(NamedTuple):
     rater_id: int
     purpose: str
     revision: int
+    is_assisted: bool
+    project_id: int
 
 
 def process_new_submissions(*, now: dt.datetime, limit: int = 1000) -> int:
@@ -80,8 +82,20 @@ def _process(due: Sequence[_NewSubmission], now: dt.datetime) -> int:
         raters.count_toward_pause(n_submitted=n_submitted, now=now)
         for row in rows:
             _score(row, now)
+        _return_assisted_slots(rows, now)
         rawsql.fetch_rows(_MARK_PROCESSED, {"assignments": [row.assignment_id for row in rows]})
+    for project_id in sorted({row.project_id for row in rows if row.purpose == AssignmentPurpose.GOLD}):
+        suggestion_effects.stop_if_harmful(project_id=project_id, now=now)
     return len(rows)
+
+
+def _return_assisted_slots(submissions: Sequence[_NewSubmission], now: dt.datetime) -> None:
+    """Give the slots of raters who saw a machine's labels to others: their labels do not vote."""
+    work = [row.assignment_id for row in submissions if row.is_assisted and row.purpose == AssignmentPurpose.WORK]
+    rows = list(Assignment.objects.filter(pk__in=work, holds_slot=True).order_by("pk")) if work else []
+    if rows:
+        Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(holds_slot=False)
+        queue.return_slots(assignments=rows, now=now)
 
 
 def _score(submission: _NewSubmission, now: dt.datetime) -> None:
