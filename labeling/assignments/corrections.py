@@ -33,9 +33,7 @@ def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by
         if refusal := reopen_refusal_reason(assignment=assignment, now=now, is_asked=is_asked):
             raise refusal
         assignment.revision = assignment.submitted_revision + 1
-        copy_revision(
-            assignment_id=assignment.pk, submitted=assignment.submitted_revision, new=assignment.revision
-        )
+        copy_revision(assignment_id=assignment.pk, submitted=assignment.submitted_revision, new=assignment.revision)
         _save_revision(assignment, reopened_at=now)
         _log(assignment, "assignment.reopened", by, now, revision=assignment.revision)
     return assignment

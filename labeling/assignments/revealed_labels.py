@@ -1,7 +1,7 @@
 """The labels of a machine that a rater sees: all of them before the answer, or each one after the rater's own.
 
-In the arm `reveal`, the first answer to each step is stored when its label is shown. If the submission has other ratings,
-the first answers become its first revision, and what is submitted its second.
+In the arm `reveal`, the first answer to each step is stored when its label is shown. If the submission has other
+ratings, the first answers become its first revision, and what is submitted its second.
 """
 
 import datetime as dt
@@ -63,19 +63,20 @@ def _find_exposure(assignment_id: int) -> Exposure | None:
 
 
 def _load_labels(exposure: Exposure) -> dict[int, int]:
-    rows = Judgment.objects.filter(
+    rated = Judgment.objects.filter(
         turn__assignment=exposure.shown_id,
         turn__revision=exposure.shown_revision,
         turn__step__is_rateable=True,
         option__position=0,
         rating__isnull=False,
     )
-    return {position: rating for position, rating in rows.values_list("turn__step__position", "rating") if rating is not None}
+    rows = rated.values_list("turn__step__position", "rating")
+    return {position: rating for position, rating in rows if rating is not None}
 
 
 def keep_first_answers(sheet: AnswerSheet, submission: Submission) -> Submission:
-    """If the rater changed answers after their labels were shown, make the first answers revision 1 and what was submitted
-    revision 2. Return the submission that counts. The caller has just stored the submission as revision 1."""
+    """If the rater changed answers after their labels were shown, make the first answers revision 1 and what was
+    submitted revision 2. Return the submission that counts. The caller has just stored the submission as revision 1."""
     assignment = sheet.facts.assignment
     exposure = Exposure.objects.filter(pk=assignment, arm=ExposureArm.REVEAL)
     if not exposure.exists():

@@ -199,6 +199,7 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     if inserted is None:
         return None
     submission, has_budget = inserted
+    total_ms = submission.total_ms or 0
     _finalize_step_reviews(sheet)
     if facts.is_assisted and facts.revision == 1:
         submission = revealed_labels.keep_first_answers(sheet, submission)
@@ -218,7 +219,7 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
         assignment = Assignment.objects.get(pk=facts.assignment)
         corrections.answer_request(assignment=assignment, was_corrected=True, by=options.by, now=now)
     if has_budget:
-        budgets.add_pay(project_id=facts.project, total_ms=submission.total_ms or 0)
+        budgets.add_pay(project_id=facts.project, total_ms=total_ms)
     return submission
 
 

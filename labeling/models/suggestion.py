@@ -37,8 +37,8 @@ class SuggestionPlanQuerySet(models.QuerySet["SuggestionPlan"]):
 
 
 class SuggestionPlan(models.Model):
-    """One setting of a project's suggestions: the machine, the shares of the arms, and the seed of the draws. It is never
-    changed: other settings are another plan."""
+    """One setting of a project's suggestions: the machine, the shares of the arms, and the seed of the draws. It is
+    never changed: other settings are another plan."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="suggestion_plans", db_index=False)
     machine = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -87,8 +87,8 @@ class SuggestionPlan(models.Model):
 
 
 class Exposure(models.Model):
-    """The arm that was drawn for one rater and one trace. All arms have rows, so that they can be compared; a trace that
-    the machine has not labeled has none."""
+    """The arm that was drawn for one rater and one trace. All arms have rows, so that they can be compared; a trace
+    that the machine has not labeled has none."""
 
     assignment = models.OneToOneField(Assignment, primary_key=True, on_delete=models.CASCADE, related_name="exposure")
     plan = models.ForeignKey(SuggestionPlan, on_delete=models.PROTECT, related_name="exposures")
@@ -118,9 +118,7 @@ class Exposure(models.Model):
 class RevealedLabel(models.Model):
     """A label that a rater saw after answering: the first answer, and the label."""
 
-    assignment = models.ForeignKey(
-        Assignment, on_delete=models.CASCADE, related_name="revealed_labels", db_index=False
-    )
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="revealed_labels", db_index=False)
     step = models.ForeignKey(Step, on_delete=models.CASCADE, related_name="+")
     first_rating = models.SmallIntegerField()
     shown_rating = models.SmallIntegerField()

@@ -1,6 +1,7 @@
 """Turn suggestions on and off: whether some raters see a machine's labels. Only this module changes SuggestionPlan.
 
-They are off by default. At least a tenth of the work stays blind, as the control group that every effect is compared with.
+They are off by default. At least a tenth of the work stays blind, as the control group that every effect is compared
+with.
 """
 
 import datetime as dt
@@ -38,8 +39,8 @@ def start_suggestions(
     now: dt.datetime,
     seed: str = "",
 ) -> SuggestionPlan:
-    """Show the labels of a machine to these shares of the work. The plan replaces the one in force. `seed` determines the
-    draws; without it a random one is used."""
+    """Show the labels of a machine to these shares of the work. The plan replaces the one in force. `seed` determines
+    the draws; without it a random one is used."""
     exposed = reveal_share + suggest_share
     if machine.project_id != project.pk or machine.kind != RaterKind.MACHINE:
         raise SuggestionsRefused(_("Choose a machine rater of this project."))
@@ -79,9 +80,7 @@ def _end_plan(
 ) -> bool:
     has_ended = SuggestionPlan.objects.active().filter(pk=plan.pk).update(ended_at=now, ended_because=because)
     if has_ended:
-        _log_event(
-            "suggestions.stopped", plan, by, now, machine=plan.machine.machine, why=because.value, **evidence
-        )
+        _log_event("suggestions.stopped", plan, by, now, machine=plan.machine.machine, why=because.value, **evidence)
     return bool(has_ended)
 
 

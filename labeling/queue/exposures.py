@@ -1,8 +1,8 @@
 """Draw whether a rater sees a machine's labels on a trace, when the trace is given to the rater.
 
-The arm follows from the seed of the plan, the rater and the trace, so anyone can repeat the draw. It is drawn for work and
-hidden gold alike, because a rater must not be able to tell them apart; never for training, screening, and the reserve,
-whose labels must be blind.
+The arm follows from the seed of the plan, the rater and the trace, so anyone can repeat the draw. It is drawn for work
+and hidden gold alike, because a rater must not be able to tell them apart; never for training, screening, and the
+reserve, whose labels must be blind.
 """
 
 import datetime as dt
@@ -34,9 +34,7 @@ def choose_arm(plan: SuggestionPlan, number: float) -> tuple[ExposureArm, float]
 def draw_exposure(*, plan_id: int, assignment_id: int, rater_id: int, trace_id: int, now: dt.datetime) -> None:
     """Draw the arm, unless the machine has not labeled the trace. Drawing again gives the same arm."""
     plan = SuggestionPlan.objects.get(pk=plan_id)
-    labeled = Assignment.objects.counted().filter(
-        trace=trace_id, rater=plan.machine_id, purpose=AssignmentPurpose.WORK
-    )
+    labeled = Assignment.objects.counted().filter(trace=trace_id, rater=plan.machine_id, purpose=AssignmentPurpose.WORK)
     shown = labeled.order_by("-pk").values_list("pk", "submitted_revision").first()
     if shown is None:
         return
