@@ -8,8 +8,8 @@ test looks at fixed numbers of decisions per arm (the harmonic mean of both arms
 O'Brien-Fleming up to `HORIZON` decisions, the rest after it, in proportion to 1 - HORIZON/n. So over any time at most
 `alpha` of harmless projects stop.
 
-At a blind rate of .15, an effect of 15 points is found with at most 111 decisions per arm at 80 % power: `bench` and
-the tests simulate it. Higher blind rates, up to .5, need more: `plan_sample_size`.
+At a blind rate of .15, it finds an effect of 15 points with at most 111 decisions per arm at 80 % power. Higher blind
+rates need more: `plan_sample_size`.
 
 R. G. Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I (method 10); B. L. Welch
 (1947), doi:10.1093/biomet/34.1-2.28; power: J. L. Fleiss, B. Levin, M. C. Paik (2003), "Statistical methods for rates
