@@ -2,7 +2,8 @@
 
 The label of a trace is the first error that most of its raters report. Under any protocol a rater's first negative step
 is a first error. A submission that ended before the last step without reporting one is censored: it never counts as "no
-error". Ratings by machines, and by people who saw a machine's, are not labels. Traces without a majority are contested and left out.
+error". Ratings by machines, and by people who saw a machine's, are not labels. Traces without a majority are contested
+and left out.
 """
 
 from collections import defaultdict
