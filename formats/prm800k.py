@@ -59,7 +59,7 @@ COLUMNS: Columns = {
         "pre_generated_verifier_score": "float64",
     },
     "label": {"steps": [_STEP_COLUMNS], "total_time": "int64", "finish_reason": "string"},
-    **MACHINE_COLUMNS,  # only in lines of machines
+    **MACHINE_COLUMNS,  # only in lines of machines and of people who saw their labels
 }
 
 
