@@ -35,8 +35,8 @@ WEIGHT_CAP = 10.0
 CUT_OFF = ("give_up", "bad_problem")  # finish reasons after which the rest of the trace is unrated
 
 # Who gave the labels of a row: the kind of rater, the name of a machine, the file that the labels came from, whether
-# the rater was blind, when the rater saw a machine's labels, and what the machine is. PRM800K and ProcessBench have these
-# keys only in rows of machines and of people who saw their labels, so that others are as in the published files.
+# the rater was blind, when the rater saw the labels of a machine, and what the machine is. PRM800K and ProcessBench
+# have these keys only in rows of machines and of people who saw their labels, so that others are as published.
 MACHINE_COLUMNS: dict[str, ColumnType] = {
     "rater_kind": "string",
     "rater_name": "string",

@@ -8,7 +8,7 @@ else. The plan ends by itself when the second effect is established as harm.
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -96,6 +96,59 @@ def measure_effects(plan: SuggestionPlan) -> PlanEffects:
             )
         )
     return PlanEffects(len(blind), len(gold), sum(gold.values()), arms)
+
+
+def describe_effects(plan: SuggestionPlan) -> dict[str, Any]:
+    """Return the plan and its effects as JSON values."""
+    effects = measure_effects(plan)
+    return {
+        "machine": plan.machine.machine,
+        "reveal_share": plan.reveal_share,
+        "suggest_share": plan.suggest_share,
+        "seed": plan.seed,
+        "began_at": plan.began_at.isoformat(),
+        "ended_at": plan.ended_at and plan.ended_at.isoformat(),
+        "ended_because": plan.ended_because,
+        "n_blind": effects.n_blind,
+        "n_machine_gold": effects.n_machine_gold,
+        "n_machine_wrong": effects.n_machine_wrong,
+        "arms": [_describe_arm(arm) for arm in effects.arms],
+    }
+
+
+def _describe_arm(arm: ArmEffects) -> dict[str, Any]:
+    time, harm = arm.time, arm.harm
+    return {
+        "arm": arm.arm.value,
+        "n": arm.n,
+        "n_changed": arm.n_changed,
+        **{name: _describe_share(getattr(arm, name)) for name in ("follow", "gold", "errors")},
+        "time": time
+        and {
+            "ratio": time.ratio,
+            "low": time.interval.low,
+            "high": time.interval.high,
+            "n": time.n,
+            "n_blind": time.blind_n,
+            "power": time.power,
+        },
+        "harm": {"is_harmful": harm.is_harmful, "decisions": harm.n_now, "z": harm.z, "boundary": harm.boundary},
+    }
+
+
+def _describe_share(effect: ShareEffect) -> dict[str, Any]:
+    interval = effect.interval
+    return {
+        "exposed": effect.exposed,
+        "n": effect.n,
+        "blind": effect.blind,
+        "n_blind": effect.blind_n,
+        "difference": effect.difference,
+        "low": interval and interval.low,
+        "high": interval and interval.high,
+        "power": effect.power,
+        "n_needed": effect.n_needed,
+    }
 
 
 def stop_if_harmful(*, project_id: int, now: dt.datetime) -> bool:
