@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from labeling.assignments import corrections
 from labeling.assignments.answer_sheet import AnswerSheet
 from labeling.assignments.errors import AssignmentUnknown
-from labeling.models import Assignment, Exposure, Judgment, Option, RevealedLabel, Step, StepReview, Submission
+from labeling.models import Assignment, Exposure, Judgment, RevealedLabel, Step, StepReview, Submission
 from labeling.models.assignment import OPEN_STATES, FinishReason
 from labeling.models.suggestion import ExposureArm
 from labeling.projects import protocols
@@ -74,68 +74,84 @@ def _load_labels(exposure: Exposure) -> dict[int, int]:
     return {position: rating for position, rating in rows if rating is not None}
 
 
-def keep_first_answers(sheet: AnswerSheet, submission: Submission) -> Submission:
-    """If the rater changed answers after their labels were shown, make the first answers revision 1 and what was
-    submitted revision 2. Return the submission that counts. The caller has just stored the submission as revision 1."""
-    assignment = sheet.facts.assignment
-    exposure = Exposure.objects.filter(pk=assignment, arm=ExposureArm.REVEAL)
-    if not exposure.exists():
-        return submission
-    first = dict(RevealedLabel.objects.filter(assignment=assignment).values_list("step__position", "first_rating"))
-    final = dict(
-        Judgment.objects.filter(turn__assignment=assignment, turn__revision=1, option__position=0).values_list(
-            "turn__step__position", "rating"
-        )
-    )
+class FirstAnswers(NamedTuple):
+    """The first answers to steps whose label was shown, where the submission has others, and how they end."""
+
+    changed: dict[int, int]  # by position
+    finish_reason: str | None  # None if they neither name an error nor cover all steps
+
+
+def find_first_answers(sheet: AnswerSheet, ending: FinishReason) -> FirstAnswers | None:
+    """Return the answers that the rater changed before the first submission; None if no label was to be revealed."""
+    facts = sheet.facts
+    if not facts.is_assisted or facts.revision > 1:
+        return None
+    if not Exposure.objects.filter(pk=facts.assignment, arm=ExposureArm.REVEAL).exists():
+        return None
+    revealed = RevealedLabel.objects.filter(assignment=facts.assignment)
+    first = dict(revealed.values_list("step__position", "first_rating"))
+    end = protocols.find_end(facts.protocol, sheet.protocol_steps())
+    final = {
+        position: judgment.rating
+        for (position, option), judgment in sheet.judgments.items()
+        if option == 0 and judgment.rating is not None and (end is None or position <= end)
+    }
     changed = {position: rating for position, rating in first.items() if final.get(position) != rating}
-    exposure.update(n_changed=len(changed))
-    if not changed:
+    if not changed or ending in (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM):
+        return FirstAnswers(changed, ending.value)
+    ratings = final | changed
+    if _first_end(sheet, ratings) is not None:
+        return FirstAnswers(changed, FinishReason.FOUND_ERROR.value)
+    rateable = {position for position, step in sheet.steps.items() if step.is_rateable}
+    return FirstAnswers(changed, FinishReason.SOLUTION.value if rateable <= ratings.keys() else None)
+
+
+def _first_end(sheet: AnswerSheet, ratings: dict[int, int]) -> int | None:
+    """Return the first negative step, if a submission ends there."""
+    negative = [position for position, rating in ratings.items() if rating == protocols.NEGATIVE]
+    return min(negative) if negative and protocols.RULES[sheet.facts.protocol].ends_at_first_negative else None
+
+
+def keep_first_answers(
+    sheet: AnswerSheet, submission: Submission, first: FirstAnswers, ending: FinishReason
+) -> Submission:
+    """If answers were changed, make the first answers revision 1, which the caller has just submitted, and what was
+    submitted revision 2. Return the submission that counts."""
+    assignment = sheet.facts.assignment
+    Exposure.objects.filter(pk=assignment).update(n_changed=len(first.changed))
+    if not first.changed:
         return submission
     corrections.copy_revision(assignment_id=assignment, submitted=1, new=2)
-    _restore_first_answers(sheet, changed)
+    _restore_first_answers(sheet, first.changed)
+    Assignment.objects.filter(pk=assignment).update(revision=2, submitted_revision=2)
     # The time is that of the first revision, so that no time is paid twice.
-    second = Submission.objects.create(
+    return Submission.objects.create(
         project_id=submission.project_id,
         assignment_id=assignment,
         revision=2,
         submitted_at=submission.submitted_at,
-        finish_reason=submission.finish_reason,
+        finish_reason=ending.value,
         finish_note=submission.finish_note,
         is_quality_control=submission.is_quality_control,
         is_screening=submission.is_screening,
         protocol=submission.protocol,
     )
-    reason = _first_finish_reason(sheet, submission, {**final, **changed})
-    Submission.objects.filter(pk=submission.pk).update(finish_reason=reason)
-    Assignment.objects.filter(pk=assignment).update(revision=2, submitted_revision=2)
-    return second
 
 
 def _restore_first_answers(sheet: AnswerSheet, changed: dict[int, int]) -> None:
     assignment = sheet.facts.assignment
+    own = {"turn__assignment": assignment, "turn__revision": 1, "option__position": 0}
     for position, rating in changed.items():
         step = sheet.steps[position]
         review, _is_new = StepReview.objects.get_or_create(
             assignment_id=assignment, revision=1, step_id=step.id, defaults={"shown": "0", "chosen": 0}
         )
         answer: dict[str, Any] = {"rating": rating, "category": "", "reason": "", "error_link": "", "severity": None}
-        option = Option.objects.get(pk=step.options[0])
-        Judgment.objects.update_or_create(turn=review, option=option, defaults=answer)
-        if rating == protocols.NEGATIVE:
-            StepReview.objects.filter(pk=review.pk).update(chosen=None)
-
-
-def _first_finish_reason(sheet: AnswerSheet, submission: Submission, ratings: dict[int, int | None]) -> str | None:
-    """Return how the first answers end: None if they neither name an error nor cover all steps."""
-    if submission.finish_reason in (FinishReason.GIVE_UP, FinishReason.BAD_PROBLEM):
-        return submission.finish_reason
-    negative = [position for position, rating in ratings.items() if rating == protocols.NEGATIVE]
-    if negative and protocols.RULES[sheet.facts.protocol].ends_at_first_negative:
-        later = StepReview.objects.filter(
-            assignment=sheet.facts.assignment, revision=1, step__position__gt=min(negative)
-        )
+        Judgment.objects.update_or_create(turn=review, option_id=step.options[0], defaults=answer)
+        StepReview.objects.filter(pk=review.pk).update(chosen=None if rating == protocols.NEGATIVE else 0)
+    rated = Judgment.objects.filter(**own, rating__isnull=False)
+    end = _first_end(sheet, dict(rated.values_list("turn__step__position", "rating")))
+    if end is not None:
+        later = StepReview.objects.filter(assignment=assignment, revision=1, step__position__gt=end)
         Judgment.objects.filter(turn__in=later).delete()
         later.delete()
-        return FinishReason.FOUND_ERROR
-    rateable = {position for position, step in sheet.steps.items() if step.is_rateable}
-    return FinishReason.SOLUTION if rateable <= ratings.keys() else None

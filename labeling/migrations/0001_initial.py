@@ -1410,7 +1410,7 @@ class Migration(migrations.Migration):
                 ('shown_revision', models.PositiveSmallIntegerField()),
                 ('drawn_at', models.DateTimeField()),
                 ('n_changed', models.PositiveIntegerField(blank=True, null=True)),
-                ('shown', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
+                ('shown', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
                 ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='exposures', to='labeling.suggestionplan')),
             ],
             options={

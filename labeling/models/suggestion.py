@@ -95,7 +95,7 @@ class Exposure(models.Model):
     arm = models.CharField(max_length=8, choices=ExposureArm)
     probability = models.FloatField()  # of this arm
     # The assignment of the machine, and its revision, whose labels are shown.
-    shown = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="+", db_index=False)
+    shown = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="+")
     shown_revision = models.PositiveSmallIntegerField()
     drawn_at = models.DateTimeField()
     # In the arm `reveal`: the steps whose rating differs from the first answer. Null until the submission.

@@ -26,7 +26,10 @@ CHUNK = 20
 RETRY_AFTER = dt.timedelta(minutes=10)
 
 
-_COLUMNS = "id AS assignment_id, trace_id, rater_id, purpose, submitted_revision AS revision, is_assisted, project_id"
+# The first submission of a rater who changed answers after a reveal has two revisions.
+_COLUMNS = """id AS assignment_id, trace_id, rater_id, purpose, is_assisted, project_id,
+  submitted_revision = 1 OR submitted_revision = 2 AND EXISTS (
+    SELECT FROM labeling_exposure x WHERE x.assignment_id = labeling_assignment.id AND x.n_changed > 0) AS is_first"""
 _FIND_DUE = f"""
 SELECT {_COLUMNS} FROM labeling_assignment WHERE due_at <= %(now)s ORDER BY due_at, id LIMIT %(limit)s"""  # noqa: S608  our own constant
 _LOAD_LOCKED = f"""
@@ -41,9 +44,9 @@ class _NewSubmission(NamedTuple):
     trace_id: int
     rater_id: int
     purpose: str
-    revision: int
     is_assisted: bool
     project_id: int
+    is_first: bool  # and no correction
 
 
 def process_new_submissions(*, now: dt.datetime, limit: int = 1000) -> int:
@@ -78,7 +81,7 @@ def _process(due: Sequence[_NewSubmission], now: dt.datetime) -> int:
         rows = _fetch(_LOAD_LOCKED, {"assignments": [each.assignment_id for each in due], "traces": locked})
         for trace_id in sorted({row.trace_id for row in rows if row.purpose == AssignmentPurpose.WORK}):
             tallies.tally_trace(trace_id=trace_id, now=now)
-        n_submitted = Counter(row.rater_id for row in rows if row.revision == 1)
+        n_submitted = Counter(row.rater_id for row in rows if row.is_first)
         raters.count_toward_pause(n_submitted=n_submitted, now=now)
         for row in rows:
             _score(row, now)

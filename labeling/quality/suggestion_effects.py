@@ -23,7 +23,7 @@ from stats import exposure_effects
 from stats.exposure_effects import HarmTest, ShareEffect, TimeEffect
 
 EXPOSED_ARMS = (ExposureArm.SUGGEST, ExposureArm.REVEAL)
-MAX_SUBMISSIONS = 20_000  # the latest ones of a plan
+MAX_SUBMISSIONS = 10_000  # the latest ones of a plan
 
 
 class ExposedAnswer(NamedTuple):

@@ -1,5 +1,6 @@
 """A project in which a machine's labels are shown to some raters."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 from labeling import assignments
@@ -38,11 +39,11 @@ def find_rater(plan: SuggestionPlan, trace: Trace, arm: str) -> Rater:
             return rater
 
 
-def submit(assignment: Assignment, ratings: Sequence[int]) -> Assignment:
+def submit(assignment: Assignment, ratings: Sequence[int], *, now: dt.datetime = NOW) -> Assignment:
     client = WorkPageClient(assignment)
-    client.rate(ratings)
-    assignments.submit(**client.place, now=NOW, by=assignment.rater.user)
-    new_submissions.process_new_submissions(now=NOW)
+    client.rate(ratings, now=now)
+    assignments.submit(**client.place, now=now, by=assignment.rater.user)
+    new_submissions.process_new_submissions(now=now)
     assignment.refresh_from_db()
     return assignment
 

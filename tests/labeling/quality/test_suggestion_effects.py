@@ -165,7 +165,7 @@ def test_a_trace_with_an_assisted_label_still_gets_all_its_blind_labels() -> Non
         claim = queue.claim_trace(
             rater_id=suggested_project.find_rater(plan, trace, "blind").pk, now=LATER, opened=True
         )
-        suggested_project.submit(Assignment.objects.get(pk=claim.assignment_id), [1, 1, 1])
+        suggested_project.submit(Assignment.objects.get(pk=claim.assignment_id), [1, 1, 1], now=LATER)
     resolve.resolve_due_traces(now=LATER)
     assert Settlement.objects.get(trace=trace).state == "settled"
     assert Consensus.objects.get(trace=trace).n_votes == 2
