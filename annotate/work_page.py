@@ -315,9 +315,9 @@ def _describe_suggestions(assignment_id: int) -> dict[str, Any]:
     if shown is None:
         return {}
     texts = {
-        -1: _("A machine rated this step negative. It can be wrong."),
-        0: _("A machine rated this step neutral. It can be wrong."),
-        1: _("A machine rated this step positive. It can be wrong."),
+        -1: _("A machine rated step {number} negative. It can be wrong."),
+        0: _("A machine rated step {number} neutral. It can be wrong."),
+        1: _("A machine rated step {number} positive. It can be wrong."),
     }
     url = reverse("annotate:reveal", args=[assignment_id]) if shown.reveals else None
     return {"suggestions": {"reveal_url": url, "labels": shown.labels, "texts": texts}}

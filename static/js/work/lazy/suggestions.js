@@ -3,29 +3,31 @@
 
 import { post } from "../network.js";
 
-function showLabel(view, step, label, { texts }) {
+const textOf = (view, step, label) => view.work.trace.suggestions.texts[label].replace("{number}", view.numberOf(step));
+
+function showLabel(view, step, label) {
   const row = view.rowFor({ step, option: 0 });
   if (!row || row.querySelector("[data-suggestion]")) return;
   const mark = document.createElement("p");
   mark.className = "step__notes";
   mark.dataset.suggestion = label;
   mark.setAttribute("role", "note");
-  mark.textContent = texts[label];
+  mark.textContent = textOf(view, step, label);
   row.querySelector(".step__body").append(mark);
 }
 
-// Ask for the labels of the steps that have an answer, once each.
+// Ask for the labels of the steps that have an answer, once each. The highlight has moved on by the time of the answer,
+// so a different label is announced.
 function revealAnswered(page, view, asked) {
-  const { suggestions } = view.work.trace;
   for (const { position } of view.work.rateable()) {
     const { rating } = view.work.cell(position);
     if (rating === null || asked.has(position)) continue;
     asked.add(position);
-    post(suggestions.reveal_url, { step: position, rating }).then(
+    post(view.work.trace.suggestions.reveal_url, { step: position, rating }).then(
       ({ label }) => {
         if (label === null) return;
-        showLabel(view, position, label, suggestions);
-        if (page.view === view) page.dock.showToast(suggestions.texts[label]);
+        showLabel(view, position, label);
+        if (page.view === view && label !== rating) page.dock.showToast(textOf(view, position, label));
       },
       () => asked.delete(position), // no network: with the next answer
     );
@@ -33,11 +35,11 @@ function revealAnswered(page, view, asked) {
 }
 
 export function show(page, view) {
-  const { suggestions } = view.work.trace;
-  for (const [step, label] of Object.entries(suggestions.labels)) showLabel(view, Number(step), label, suggestions);
-  if (!suggestions.reveal_url || view.node.dataset.reveals) return;
+  const { labels, reveal_url: revealUrl } = view.work.trace.suggestions;
+  for (const [step, label] of Object.entries(labels)) showLabel(view, Number(step), label);
+  if (!revealUrl || view.node.dataset.reveals) return;
   view.node.dataset.reveals = "yes";
-  const asked = new Set(Object.keys(suggestions.labels).map(Number));
+  const asked = new Set(Object.keys(labels).map(Number));
   const reveal = () => revealAnswered(page, view, asked);
   new MutationObserver(reveal).observe(view.node, { subtree: true, attributes: true, attributeFilter: ["class"] });
   reveal();
