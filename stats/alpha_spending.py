@@ -41,7 +41,9 @@ def compute_boundaries(information: tuple[float, ...], spent: tuple[float, ...])
     scale = information[0]
     times = [each / scale for each in information]
     boundaries: list[float] = []
-    places, masses = np.zeros(1), np.ones(1)  # of the sum at the look before, among runs that have not crossed
+    # Of the sum at the look before, among runs that have not crossed.
+    places: Floats = np.zeros(1)
+    masses: Floats = np.ones(1)
     before, used = 0.0, 0.0
     for time, total in zip(times, spent, strict=True):
         step = math.sqrt(time - before)

@@ -177,7 +177,8 @@ def find_harm(is_exposed: Sequence[bool], follows: Sequence[bool], *, alpha: flo
     """Test decisions in the order in which they were made: whether the rater saw the machine's wrong answer, and
     whether the rater gave it."""
     exposed, hits = np.asarray(is_exposed, dtype=np.bool_), np.asarray(follows, dtype=np.bool_)
-    counts = [np.cumsum(each) for each in (exposed, exposed & hits, ~exposed, ~exposed & hits)]
+    groups = (exposed, exposed & hits, ~exposed, ~exposed & hits)
+    counts = [np.cumsum(each, dtype=np.int64) for each in groups]
     sizes = _harmonic_mean(counts[0], counts[2])
     now = float(sizes[-1]) if len(sizes) else 0.0
     looks = [n for n in plan_looks() if n <= now]
@@ -211,7 +212,7 @@ def simulate_stops(blind: float, exposed: float, *, n: int, runs: int, seed: int
     boundaries = np.array(compute_boundaries(tuple(looks), tuple(spend_alpha(look, alpha) for look in looks)))
     draws = np.random.default_rng(seed)
     at = np.array(looks, dtype=np.int64) - 1
-    hits = np.cumsum(draws.random((runs, n)) < exposed, axis=1)[:, at]
-    blind_hits = np.cumsum(draws.random((runs, n)) < blind, axis=1)[:, at]
+    hits = np.cumsum(draws.random((runs, n)) < exposed, axis=1, dtype=np.int64)[:, at]
+    blind_hits = np.cumsum(draws.random((runs, n)) < blind, axis=1, dtype=np.int64)[:, at]
     size = at + 1
     return np.asarray((compute_z(hits, size, blind_hits, size) >= boundaries).any(axis=1))

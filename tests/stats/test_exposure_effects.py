@@ -71,9 +71,10 @@ def test_test_reads_decisions_in_order_and_waits_for_the_first_look() -> None:
 
 def test_simulation_agrees_with_the_test_of_single_decisions() -> None:
     draws = np.random.default_rng(5)
-    exposed = np.tile([True, False], HORIZON)
+    exposed = [True, False] * HORIZON
+    chances = np.where(exposed, 0.3, 0.15)
     stops = [
-        exposure_effects.find_harm(exposed, draws.random(2 * HORIZON) < np.where(exposed, 0.3, 0.15)).is_harmful
+        exposure_effects.find_harm(exposed, (draws.random(2 * HORIZON) < chances).tolist()).is_harmful
         for _ in range(200)
     ]
     assert np.mean(stops) == pytest.approx(0.83, abs=0.08)
