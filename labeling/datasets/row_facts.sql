@@ -23,7 +23,7 @@ JOIN labeling_trace t ON t.id = m.trace_id
 JOIN labeling_problem q ON q.id = t.problem_id
 LEFT JOIN labeling_submission u ON u.id = m.submission_id
 LEFT JOIN labeling_assignment a ON a.id = u.assignment_id
-LEFT JOIN labeling_exposure x ON x.assignment_id = a.id
+LEFT JOIN labeling_exposure x ON x.assignment_id = a.id AND (x.arm = 'blind' OR a.is_assisted)
 LEFT JOIN labeling_rater r ON r.id = a.rater_id
 LEFT JOIN LATERAL (
   SELECT r.kind = 'imported' AND NOT %(names)s

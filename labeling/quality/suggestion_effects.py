@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from labeling.models import Exposure, Gold, Submission, SuggestionPlan
 from labeling.models.assignment import AssignmentPurpose, AssignmentState
@@ -212,7 +212,10 @@ def _test_harm(plan: SuggestionPlan, arm: ExposureArm, answers: Sequence[Exposed
 
 def _select_exposures(plan: SuggestionPlan) -> QuerySet[Exposure]:
     """Return the exposures of submissions that count, in the order of submission."""
+    # Otherwise the plan ended before the trace was opened.
+    was_shown = Q(arm=ExposureArm.BLIND) | Q(assignment__is_assisted=True)
     submitted = Exposure.objects.filter(
+        was_shown,
         plan=plan,
         assignment__state=AssignmentState.SUBMITTED,
         assignment__set_aside=None,
