@@ -51,10 +51,10 @@ def compute_boundaries(information: tuple[float, ...], spent: tuple[float, ...])
         boundaries.append(boundary)
         top, bottom = boundary * math.sqrt(time), -_REACH * math.sqrt(time)
         width = (top - bottom) / _CELLS
-        new = bottom + width * (np.arange(_CELLS) + 0.5)
+        middles = bottom + width * (np.arange(_CELLS) + 0.5)
         edges = (bottom + width * np.arange(_CELLS + 1))[:, None]
-        masses = np.diff(_normal_cdf((edges - places) / step), axis=0) @ masses
-        places, before, used = new, time, total
+        masses = np.asarray(np.diff(_normal_cdf((edges - places) / step), axis=0) @ masses, dtype=np.float64)
+        places, before, used = np.asarray(middles, dtype=np.float64), time, total
     return tuple(boundaries)
 
 

@@ -149,8 +149,8 @@ def _restore_first_answers(sheet: AnswerSheet, changed: dict[int, int]) -> None:
         answer: dict[str, Any] = {"rating": rating, "category": "", "reason": "", "error_link": "", "severity": None}
         Judgment.objects.update_or_create(turn=review, option_id=step.options[0], defaults=answer)
         StepReview.objects.filter(pk=review.pk).update(chosen=None if rating == protocols.NEGATIVE else 0)
-    rated = Judgment.objects.filter(**own, rating__isnull=False)
-    end = _first_end(sheet, dict(rated.values_list("turn__step__position", "rating")))
+    rated = Judgment.objects.filter(**own).values_list("turn__step__position", "rating")
+    end = _first_end(sheet, {position: rating for position, rating in rated if rating is not None})
     if end is not None:
         later = StepReview.objects.filter(assignment=assignment, revision=1, step__position__gt=end)
         Judgment.objects.filter(turn__in=later).delete()

@@ -52,8 +52,9 @@ def reveal_and_change(assignment: Assignment, step: int, first: int, final: int)
     """Rate the steps up to this one as right, change its rating after its label was shown, and submit."""
     client = WorkPageClient(assignment)
     client.rate([1] * step + [first])
-    place = {"assignment_id": assignment.pk, "rater_id": assignment.rater_id, "now": NOW}
-    assignments.reveal_label(**place, step=step, rating=first)
+    assignments.reveal_label(
+        assignment_id=assignment.pk, rater_id=assignment.rater_id, step=step, rating=first, now=NOW
+    )
     client.send(client.write(step, final))
     assignments.submit(**client.place, now=NOW, by=assignment.rater.user)
     new_submissions.process_new_submissions(now=NOW)

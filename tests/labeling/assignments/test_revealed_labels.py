@@ -12,9 +12,11 @@ from tests.labeling.assignments.clients import WorkPageClient, current_ratings
 pytestmark = pytest.mark.django_db
 
 
-def give_trace(arm: str, first_error: int | None, **settings: str) -> Assignment:
-    project = factories.make_project(**settings)
-    plan = suggested_project.start(project, **{"suggest" if arm == "blind" else arm: 0.9 if arm != "blind" else 0.1})
+def give_trace(arm: str, first_error: int | None) -> Assignment:
+    project = factories.make_project()
+    plan = suggested_project.start(
+        project, reveal=0.9 if arm == "reveal" else 0.0, suggest=0.0 if arm == "reveal" else 0.5
+    )
     trace = factories.make_trace(project)
     return suggested_project.assign(plan, suggested_project.find_rater(plan, trace, arm), trace, first_error)
 

@@ -23,10 +23,10 @@ def test_arms_have_their_shares_and_probabilities() -> None:
     assert all(n / 4000 == pytest.approx(probability, abs=0.03) for (_, probability), n in drawn.items())
 
 
-@pytest.mark.parametrize(("share", "arm"), [("suggest", "suggest"), ("reveal", "reveal")])
-def test_a_claim_records_arm_probability_and_what_is_shown(share: str, arm: str) -> None:
+@pytest.mark.parametrize(("arm", "reveal", "suggest"), [("suggest", 0.0, 0.9), ("reveal", 0.9, 0.0)])
+def test_a_claim_records_arm_probability_and_what_is_shown(arm: str, reveal: float, suggest: float) -> None:
     project = factories.make_project()
-    plan = suggested_project.start(project, **{share: 0.9})
+    plan = suggested_project.start(project, reveal=reveal, suggest=suggest)
     traces = [factories.make_trace(project) for _ in range(3)]
     machine_labels.label_by_machine(plan.machine, dict.fromkeys(traces, 1))
     queue.enqueue(
@@ -58,7 +58,7 @@ def test_hidden_gold_is_drawn_too() -> None:
     plan = suggested_project.start(project, suggest=0.9)
     (gold,) = fill_lane(project, 1, arm="gold")
     fill_lane(project, 1)
-    factories.Assignment.objects.create(
+    Assignment.objects.create(
         project=project,
         rater=plan.machine,
         trace_id=gold,
