@@ -31,11 +31,11 @@ def test_labels_are_revealed_after_the_answer(visit: Visit) -> None:
     expect(page.locator("#step-1 [data-suggestion='-1']")).to_be_visible()
     expect(page.locator("[data-suggestion]")).to_have_count(2)
     assert accessibility_violations(page) == []
-    page.locator("#step-1 input[value='-1']").check(force=True)
     saved(page)
     page.reload()
-    expect(page.locator("[data-suggestion]")).to_have_count(2)
-    press(page, "Enter")
+    expect(page.locator("html[data-ready] [data-suggestion]")).to_have_count(2)
+    page.locator("#step-1 input[value='-1']").check(force=True)
+    page.locator("#submit").click()
     expect(page.locator("html[data-ready=nothing]")).to_be_attached()
     assert list(RevealedLabel.objects.order_by("step__position").values_list("first_rating", "shown_rating")) == [
         (1, 1),
