@@ -19,6 +19,7 @@ from statistics import NormalDist
 import numpy as np
 
 from stats.arrays import Floats
+from stats.intervals import normal_probabilities
 
 _NORMAL = NormalDist()
 _CELLS = 500  # of the integration
@@ -53,7 +54,7 @@ def compute_boundaries(information: tuple[float, ...], spent: tuple[float, ...])
         width = (top - bottom) / _CELLS
         middles = bottom + width * (np.arange(_CELLS) + 0.5)
         edges = (bottom + width * np.arange(_CELLS + 1))[:, None]
-        masses = np.asarray(np.diff(_normal_cdf((edges - places) / step), axis=0) @ masses, dtype=np.float64)
+        masses = np.asarray(np.diff(normal_probabilities((edges - places) / step), axis=0) @ masses, dtype=np.float64)
         places, before, used = np.asarray(middles, dtype=np.float64), time, total
     return tuple(boundaries)
 
@@ -63,12 +64,6 @@ def _find_boundary(places: Floats, masses: Floats, step: float, root: float, rat
     low, high = 0.0, _HIGHEST
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        crossing = float((1 - _normal_cdf((middle * root - places) / step)) @ masses)
+        crossing = float((1 - normal_probabilities((middle * root - places) / step)) @ masses)
         low, high = (middle, high) if crossing > rate else (low, middle)
     return high
-
-
-def _normal_cdf(values: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(values))

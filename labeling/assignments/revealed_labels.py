@@ -84,8 +84,6 @@ class FirstAnswers(NamedTuple):
 def find_first_answers(sheet: AnswerSheet, ending: FinishReason) -> FirstAnswers | None:
     """Return the answers that the rater changed before the first submission; None if no label was to be revealed."""
     facts = sheet.facts
-    if not facts.is_assisted or facts.revision > 1:
-        return None
     if not Exposure.objects.filter(pk=facts.assignment, arm=ExposureArm.REVEAL).exists():
         return None
     revealed = RevealedLabel.objects.filter(assignment=facts.assignment)
@@ -113,7 +111,7 @@ def _first_end(sheet: AnswerSheet, ratings: dict[int, int]) -> int | None:
 
 
 def keep_first_answers(
-    sheet: AnswerSheet, submission: Submission, first: FirstAnswers, ending: FinishReason
+    *, sheet: AnswerSheet, submission: Submission, first: FirstAnswers, ending: FinishReason, now: dt.datetime
 ) -> Submission:
     """If answers were changed, make the first answers revision 1, which the caller has just submitted, and what was
     submitted revision 2. Return the submission that counts."""
@@ -129,7 +127,7 @@ def keep_first_answers(
         project_id=submission.project_id,
         assignment_id=assignment,
         revision=2,
-        submitted_at=submission.submitted_at,
+        submitted_at=now,
         finish_reason=ending.value,
         finish_note=submission.finish_note,
         is_quality_control=submission.is_quality_control,

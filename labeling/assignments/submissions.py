@@ -196,7 +196,8 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     ending = options.ending or protocols.derive_finish_reason(facts.protocol, sheet.protocol_steps())
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     late_population = _late_population(facts, now) if is_late else None
-    first = revealed_labels.find_first_answers(sheet, ending)
+    may_have_changed = facts.is_assisted and facts.revision == 1
+    first = revealed_labels.find_first_answers(sheet, ending) if may_have_changed else None
     inserted = _insert_submission(sheet, ending, options, late_population, now, first)
     if inserted is None:
         return None
@@ -204,7 +205,9 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     total_ms = submission.total_ms or 0
     _finalize_step_reviews(sheet)
     if first is not None:
-        submission = revealed_labels.keep_first_answers(sheet, submission, first, ending)
+        submission = revealed_labels.keep_first_answers(
+            sheet=sheet, submission=submission, first=first, ending=ending, now=now
+        )
     edits.log_assignment_event(
         _EVENT_OF_ENDING.get(ending, "submission.made"),
         facts.assignment,

@@ -8,7 +8,7 @@ from labeling.projects import suggestions
 from labeling.queue import exposures
 from tests import factories
 from tests.journeys.conftest import Visit, accessibility_violations
-from tests.journeys.test_work import RaterDay, press, saved
+from tests.journeys.test_work import RaterDay, eventually, press, saved
 from tests.labeling import suggested_project
 from tests.machines import machine_labels
 from tests.people import personas
@@ -36,12 +36,12 @@ def test_labels_are_revealed_after_the_answer(visit: Visit) -> None:
     expect(page.locator("html[data-ready] [data-suggestion]")).to_have_count(2)
     page.locator("#step-1 input[value='-1']").check(force=True)
     page.locator("#submit").click()
-    expect(page.locator("html[data-ready=nothing]")).to_be_attached()
+    submitted = Submission.objects.filter(assignment__rater=rater).order_by("revision")
+    eventually(page, lambda: submitted.count() == 2)
     assert list(RevealedLabel.objects.order_by("step__position").values_list("first_rating", "shown_rating")) == [
         (1, 1),
         (1, -1),
     ]
-    submitted = Submission.objects.filter(assignment__rater=rater).order_by("revision")
     assert list(submitted.values_list("revision", "finish_reason")) == [(1, None), (2, "found_error")]
     assert Exposure.objects.get(plan=plan).n_changed == 1
 
