@@ -59,6 +59,18 @@ def test_page_shows_effects_of_submissions(personas: LoggedInPersonas) -> None:
     assert (follow.name, follow.n, follow.n_blind, follow.effect.value) == ("follow", 3, 3, 1)
 
 
+def test_page_of_a_submission_names_its_arm(personas: LoggedInPersonas) -> None:
+    project = personas.cast.project
+    plan = suggested_project.start(project, reveal=0.9)
+    trace = factories.make_trace(project)
+    rater = suggested_project.find_rater(plan, trace, "reveal")
+    assignment = suggested_project.assign(plan, rater, trace, 0)
+    suggested_project.reveal_and_change(assignment, 0, 1, -1)
+    url = reverse("dashboard:submission", args=[project.slug, assignment.pk])
+    for revision, shown in ((1, b'data-exposure="reveal"'), (2, b'data-exposure="reveal"')):
+        assert shown in personas.client("lead").get(url, {"revision": revision}).content
+
+
 def test_program_sets_and_reads_suggestions(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     machine = factories.make_machine_rater(project)
