@@ -10,7 +10,7 @@ SELECT a.trace_id, a.purpose, p.protocol,
   (SELECT json_agg(json_build_array(s.position, s.kind, s.is_rateable, s.agent, o.position, o.text))::text
    FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id WHERE s.trace_id = a.trace_id),
   NULLIF(p.trace_questions, '[]')::text,
-  a.id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, a.submitted_at,
+  a.is_assisted, a.id, a.version, a.revision, a.state, a.reopened_at IS NOT NULL, a.lease_ends_at, a.submitted_at,
   p.reveals_one_step_at_a_time, p.asks_error_category,
   p.asks_error_category AND p.needs_error_category, p.asks_severity, p.asks_reason, p.asks_corrected_step, p.asks_evidence,
   p.asks_omissions,

@@ -74,6 +74,7 @@ urlpatterns = [
     path("work/<int:assignment>/open", work.open_held, name="open"),
     path("work/<int:assignment>/keep", work.keep, name="keep"),
     path("work/<int:assignment>/record", work.record, name="record"),
+    path("work/<int:assignment>/reveal", work.reveal, name="reveal"),
     path("work/<int:assignment>/submit", work.submit, name="submit"),
     path("work/<int:assignment>/give-up", work.give_up, name="give_up"),
     path("work/<int:assignment>/report", work.report_problem, name="report"),

@@ -324,7 +324,7 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 def build_trace(assignment_id: int) -> dict[str, Any]:
     """Return an assigned trace. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, has_parts, step_rows, questions, *values = row
+    trace, purpose, protocol, has_parts, step_rows, questions, is_assisted, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
@@ -340,6 +340,7 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
         problem["domain"], after = _describe_onboarding(assignment_id)
     return {
         **fields,
+        **(_describe_suggestions(assignment_id) if is_assisted else {}),
         "is_onboarding": purpose in _ONBOARDING_PURPOSES,
         "is_submitted": fields["state"] == AssignmentState.SUBMITTED and not fields["is_correction"],
         "rule": protocols.RULES[protocol]._asdict(),
@@ -363,6 +364,20 @@ def _load_questions(assignment_id: int, fields: dict[str, Any], questions: str) 
         answers[revision][question] = value
     own, corrected = answers.values()
     return {"questions": orjson.loads(questions), "answers": own, "submitted_answers": corrected}
+
+
+def _describe_suggestions(assignment_id: int) -> dict[str, Any]:
+    """Return the labels of a machine that the rater sees, with their texts: other traces load neither."""
+    shown = assignments.load_suggestions(assignment_id)
+    if shown is None:
+        return {}
+    texts = {
+        -1: _("A machine rated step {number} negative. It can be wrong."),
+        0: _("A machine rated step {number} neutral. It can be wrong."),
+        1: _("A machine rated step {number} positive. It can be wrong."),
+    }
+    url = reverse("annotate:reveal", args=[assignment_id]) if shown.reveals else None
+    return {"suggestions": {"reveal_url": url, "labels": shown.labels, "texts": texts}}
 
 
 def _describe_onboarding(assignment_id: int) -> tuple[str, str | None]:

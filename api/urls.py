@@ -18,6 +18,7 @@ from api.views import (
     security,
     snapshots,
     steering_orders,
+    suggestions,
     trace_steps,
     traces,
 )
@@ -86,6 +87,7 @@ urlpatterns = [
         name="revoke_license",
     ),
     path("projects/<slug:slug>/assisted-results", machines.AssistedResultView.as_view(), name="assisted_results"),
+    path("projects/<slug:slug>/suggestions", suggestions.SuggestionsView.as_view(), name="suggestions"),
     path("projects/<slug:slug>/machine-budget", judges.MachineBudgetView.as_view(), name="machine_budget"),
     path("projects/<slug:slug>/snapshots", snapshots.SnapshotListView.as_view(), name="snapshots"),
     path("projects/<slug:slug>/snapshots/<slug:name>", snapshots.SnapshotDetailView.as_view(), name="snapshot"),

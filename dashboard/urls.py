@@ -35,6 +35,7 @@ from dashboard.views import (
     settings,
     snapshots,
     submission,
+    suggestions,
     trace,
     trace_questions,
     trace_step_changes,
@@ -133,6 +134,9 @@ _JUDGES = [
     path("machines/<int:rater>/passports/<int:passport>/", machines.show_passport, name="machine_passport"),
     path("machines/<int:rater>/passport", machines.issue_passport, name="issue_passport"),
     path("machines/<int:rater>/license", machines.grant_license, name="grant_license"),
+    path("suggestions/", suggestions.show_suggestions, name="suggestions"),
+    path("suggestions/start", suggestions.start_suggestions, name="start_suggestions"),
+    path("suggestions/stop", suggestions.stop_suggestions, name="stop_suggestions"),
     path("licenses/<int:license>/revoke", machines.revoke_license, name="revoke_license"),
 ]
 _ANNOTATORS = [

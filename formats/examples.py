@@ -35,13 +35,14 @@ WEIGHT_CAP = 10.0
 CUT_OFF = ("give_up", "bad_problem")  # finish reasons after which the rest of the trace is unrated
 
 # Who gave the labels of a row: the kind of rater, the name of a machine, the file that the labels came from, whether
-# the rater was blind, and what the machine is. PRM800K and ProcessBench have these keys only in rows of machines, so
-# that others are as in the published files.
+# the rater was blind, when the rater saw the labels of a machine, and what the machine is. PRM800K and ProcessBench
+# have these keys only in rows of machines and of people who saw their labels, so that others are as published.
 MACHINE_COLUMNS: dict[str, ColumnType] = {
     "rater_kind": "string",
     "rater_name": "string",
     "label_source": "string",
     "is_blind": "bool",
+    "exposure": "string",
     "machine": {
         "kind": "string",
         "name": "string",
@@ -86,6 +87,7 @@ def describe_rater(facts: RowFacts) -> OutputRow:
         "rater_name": facts.machine or None,
         "label_source": facts.label_source,
         "is_blind": is_blind_row(facts),
+        "exposure": facts.exposure,
         "machine": _describe_identity(facts),
     }
 
@@ -117,9 +119,10 @@ def write_answers(answers: Mapping[str, str]) -> str | None:
 
 
 def describe_machine(facts: RowFacts) -> OutputRow:
-    """Return the values of `MACHINE_COLUMNS` if a machine made the submission, otherwise nothing."""
+    """Return the values of `MACHINE_COLUMNS` if a machine made the submission, or a rater who saw the labels of one.
+    Otherwise return nothing."""
     rater = describe_rater(facts)
-    return {name: rater[name] for name in MACHINE_COLUMNS} if facts.machine else {}
+    return {name: rater[name] for name in MACHINE_COLUMNS} if facts.machine or facts.is_assisted else {}
 
 
 class LabelRule(Struct, frozen=True, forbid_unknown_fields=True):

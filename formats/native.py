@@ -117,6 +117,7 @@ class NativeItem(Struct, gc=False):
     rater_name: Annotated[str, Meta(max_length=160)] | None = None
     label_source: str | None = None
     is_blind: bool | None = None
+    exposure: str | None = None
     machine: dict[str, object] | str | None = None  # only written
     metadata: dict[str, object] | str | None = None  # text is JSON, for Parquet and CSV
 

@@ -59,7 +59,7 @@ COLUMNS: Columns = {
         "pre_generated_verifier_score": "float64",
     },
     "label": {"steps": [_STEP_COLUMNS], "total_time": "int64", "finish_reason": "string"},
-    **MACHINE_COLUMNS,  # only in lines of machines
+    **MACHINE_COLUMNS,  # only in lines of machines and of people who saw their labels
 }
 
 
@@ -214,6 +214,8 @@ def write(rows: Iterable[TraceRecord | ExportRow]) -> Iterator[bytes]:
             yield _write_record(row)
         elif row.facts.machine:
             yield _name_machine(row.facts, _write_record(row.record))
+        elif row.facts.is_assisted:
+            yield _name_machine(row.facts, _write_record(_complete_own_record(row.facts, row.record)))
         elif row.plain is not None and (line := _compose_compact_row(row.facts, row.plain)) is not None:
             yield line
         elif row.facts.origin == ORIGIN_HERE:
@@ -223,7 +225,7 @@ def write(rows: Iterable[TraceRecord | ExportRow]) -> Iterator[bytes]:
 
 
 def _name_machine(facts: RowFacts, line: bytes) -> bytes:
-    """Add the kind, the name and the source of a machine to its line."""
+    """Add to a line which machine made it, or when its rater saw the labels of one."""
     more = ", ".join([f'"{name}": {_json(value)}' for name, value in describe_machine(facts).items()])
     return line.rstrip()[:-1] + f", {more}}}\n".encode("ascii")
 

@@ -18,7 +18,7 @@ COLUMNS: Columns = {
     "steps": ["string"],
     "final_answer_correct": "bool",
     "label": "int64",
-    **examples.MACHINE_COLUMNS,  # only in rows of machines
+    **examples.MACHINE_COLUMNS,  # only in rows of machines and of people who saw their labels
 }
 
 

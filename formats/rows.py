@@ -63,6 +63,7 @@ class RowFacts(NamedTuple):
     population: str | None
     origin: str | None
     is_assisted: bool | None
+    exposure: str | None  # the arm of suggestions: blind, reveal or suggest; None if none was drawn
     saw_reference_answer: bool | None
     saw_final_verdict: bool | None
     guideline: int | None

@@ -74,6 +74,10 @@ def _read_license(event: Event, number: int) -> Fields:
     return {"license": number, "rater": rater, **_pick(event, "machine", "why")}
 
 
+def _read_suggestions(event: Event, number: int) -> Fields:
+    return {"suggestions": number, **_pick(event, "machine", "why")}
+
+
 def _read_budget(event: Event, number: int) -> Fields:
     currency = Project.objects.filter(pk=number).values_list("currency", flat=True).first() or ""
     sums = _pick(event, "amount", "spent")
@@ -149,6 +153,12 @@ NOTICE_KINDS: dict[str, NoticeKind] = {
         "dashboard:machine",
         _read_license,
         "rater",
+    ),
+    "suggestions.stopped": NoticeKind(
+        gettext_lazy("Suggestions turned off"),
+        gettext_lazy("The suggestions of the machine %(machine)s were turned off (%(why)s)."),
+        "dashboard:suggestions",
+        _read_suggestions,
     ),
     "project.budget_warned": NoticeKind(
         gettext_lazy("Budget 80% spent"),

@@ -152,6 +152,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.BenchmarkProblem": ("normal_digest",),
     "labeling.Trace": ("digest",),
     "labeling.TraceDraw": ("prm",),
+    "labeling.SuggestionPlan": ("seed",),
     "labeling.EarlierSettlement": ("state", "reason"),
     "labeling.Assignment": ("finish_reason",),
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),

@@ -2,7 +2,8 @@
 
 The label of a trace is the first error that most of its raters report. Under any protocol a rater's first negative step
 is a first error. A submission that ended before the last step without reporting one is censored: it never counts as "no
-error". Machine ratings are not labels. Traces without a majority are contested and left out.
+error". Ratings by machines, and by people who saw a machine's, are not labels. Traces without a majority are contested
+and left out.
 """
 
 from collections import defaultdict
@@ -162,7 +163,7 @@ def _load_reports(manifest: Manifest) -> list[_Report]:
     is_own &= Q(**{f"{_TURNS}__step__is_rateable": True})
     rating = f"{_TURNS}__judgments__rating"
     rows = (
-        ManifestRow.objects.filter(manifest=manifest)
+        ManifestRow.objects.filter(manifest=manifest, submission__assignment__is_assisted=False)
         .exclude(submission__assignment__rater__kind=RaterKind.MACHINE)
         .annotate(
             negative=Min(f"{_TURNS}__step__position", filter=is_own & Q(**{rating: -1})),

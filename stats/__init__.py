@@ -29,6 +29,8 @@ Machines beside people
     alternative_annotator                     whether a machine may stand in for a person
     machine_licenses.bound_strata             where a machine's labels keep a promised precision
     drift                                     whether a licensed machine has become worse
+    exposure_effects                          what seeing a machine's labels does to raters, and a test for harm
+    alpha_spending                            boundaries of a test that looks repeatedly
     prediction_powered                        figures of a pool from few labels by people and many by a machine
 
 Files

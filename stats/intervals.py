@@ -94,6 +94,13 @@ def t_probability(*, value: float, df: float) -> float:
     return float(stdtr(df, value))
 
 
+def normal_probabilities(values: Floats) -> Floats:
+    """Return for each value the probability that a standard normal variable is at most as large."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(values), dtype=np.float64)
+
+
 def beta_quantile(*, a: float, b: float, p: float) -> float:
     from scipy.special import betaincinv
 

@@ -207,6 +207,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:day": UrlCase("get", everybody(200, visitor=302)),
     "annotate:set_break": UrlCase("post", everybody(302), body={"minutes": "50"}),
     "annotate:keep": UrlCase("post", its_rater(200), assignment_in_progress_args),
+    "annotate:reveal": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:questions": UrlCase("get", its_rater(200), assignment_in_progress_args),
     "annotate:ask": UrlCase("post", its_rater(200), assignment_in_progress_args, {"text": "Why?", "step": "0"}),
     "annotate:dispute": UrlCase("post", its_rater(302), training_args, {"text": "No.", "step": "0"}),

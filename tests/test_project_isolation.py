@@ -93,6 +93,7 @@ THEIRS = {
     "claim",
 }
 THEIRS |= {"release_held", "submitted_one", "correct", "leave_as_is", "know_end", "lesson", "retired_answer", "keep"}
+THEIRS |= {"reveal"}
 
 
 @pytest.mark.parametrize("person", ["annotator", "lead"])

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from django.http import Http404, HttpResponse
@@ -263,6 +263,23 @@ def record(request: UserRequest, assignment: int) -> HttpResponse:
             **_grant_wishes(request, own, batch),
         }
     )
+
+
+class FirstAnswer(msgspec.Struct, kw_only=True):
+    """The rater's own answer to a step, whose label by the machine the page asks for."""
+
+    step: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+    rating: Literal[-1, 0, 1]
+
+
+@require_POST
+@_refusals_as_json
+def reveal(request: UserRequest, assignment: int) -> HttpResponse:
+    own = _own_assignment(request, assignment)
+    answer = msgspec.json.decode(request.body or b"{}", type=FirstAnswer)
+    units = {"writes": 1, "write_bytes": len(request.body)}
+    rate_limits.take(units, now=time.time(), rater=own["rater_id"], assignment=own["assignment_id"])
+    return _json_response({"label": assignments.reveal_label(**own, step=answer.step, rating=answer.rating)})
 
 
 @require_POST

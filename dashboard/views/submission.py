@@ -119,7 +119,9 @@ def create_correction_request(request: HttpRequest, actor: Membership, assignmen
 
 
 def _get_assignment(actor: Membership, assignment: int) -> Assignment:
-    rows = Assignment.objects.select_related("trace__problem", "rater__user", "guideline", "set_aside")
+    rows = Assignment.objects.select_related(
+        "trace__problem", "rater__user", "guideline", "set_aside", "exposure__plan__machine"
+    )
     return get_object_or_404(rows, project=actor.project, pk=assignment)
 
 

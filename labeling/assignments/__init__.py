@@ -29,6 +29,7 @@ from labeling.assignments.errors import (
     UnseenRatings,
 )
 from labeling.assignments.merge import LostEdit
+from labeling.assignments.revealed_labels import load_suggestions, reveal_label
 from labeling.assignments.submissions import (
     SubmitPromise,
     count_skips_left,

@@ -267,6 +267,7 @@ class AssignmentFacts(NamedTuple):
     lease_ends_at: dt.datetime | None
     first_held_at: dt.datetime | None
     opened_at: dt.datetime | None
+    is_assisted: bool
 
     def max_active_ms(self, now: dt.datetime) -> int:
         """Return the time since the rater first got the trace, which limits active time.

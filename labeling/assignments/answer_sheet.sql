@@ -11,7 +11,7 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
   p.asks_error_category AND p.needs_error_category AS requires_kind,
   NULLIF(p.trace_questions, '[]')::text AS questions, p.lease_seconds, t.kind AS trace_kind,
   r.removed_at IS NOT NULL AS is_removed, t.withdrawn_at IS NOT NULL AS is_withdrawn, a.lease_ends_at, a.first_held_at,
-  a.opened_at,
+  a.opened_at, a.is_assisted,
   (SELECT json_agg(json_build_array(s.id, s.position, s.is_rateable,
      (SELECT json_agg(json_build_array(o.position, o.id)) FROM labeling_option o WHERE o.step_id = s.id)))::text
    FROM labeling_step s

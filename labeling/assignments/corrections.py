@@ -33,13 +33,18 @@ def reopen_submission(*, assignment_id: int, rater_id: int, now: dt.datetime, by
         if refusal := reopen_refusal_reason(assignment=assignment, now=now, is_asked=is_asked):
             raise refusal
         assignment.revision = assignment.submitted_revision + 1
-        copy = {"assignment": assignment.pk, "new": assignment.revision, "submitted": assignment.submitted_revision}
-        rawsql.fetch_rows(_COPY_STEP_REVIEWS, copy)
-        rawsql.fetch_rows(_COPY_JUDGMENTS, copy)
-        rawsql.fetch_rows(_COPY_ANSWERS, copy)
+        copy_revision(assignment_id=assignment.pk, submitted=assignment.submitted_revision, new=assignment.revision)
         _save_revision(assignment, reopened_at=now)
         _log(assignment, "assignment.reopened", by, now, revision=assignment.revision)
     return assignment
+
+
+def copy_revision(*, assignment_id: int, submitted: int, new: int) -> None:
+    """Copy the step reviews, judgments and answers of a submitted revision to the next one."""
+    copy = {"assignment": assignment_id, "new": new, "submitted": submitted}
+    rawsql.fetch_rows(_COPY_STEP_REVIEWS, copy)
+    rawsql.fetch_rows(_COPY_JUDGMENTS, copy)
+    rawsql.fetch_rows(_COPY_ANSWERS, copy)
 
 
 def discard_correction(

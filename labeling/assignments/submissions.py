@@ -12,7 +12,7 @@ import rawsql
 from accounts.models import User
 from jobs import wakeups
 from labeling import onboarding, queue
-from labeling.assignments import answer_sheet, corrections, edits, merge
+from labeling.assignments import answer_sheet, corrections, edits, merge, revealed_labels
 from labeling.assignments.answer_sheet import (
     AnswerSheet,
     AssignmentFacts,
@@ -35,6 +35,7 @@ from labeling.assignments.errors import (
     UnseenRatings,
 )
 from labeling.assignments.merge import MergeResult
+from labeling.assignments.revealed_labels import FirstAnswers
 from labeling.models import Assignment, Judgment, Project, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, AssignmentState, FinishReason, Population
 from labeling.projects import budgets, protocols, trace_questions
@@ -198,12 +199,19 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
     ending = options.ending or protocols.derive_finish_reason(facts.protocol, sheet.protocol_steps())
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     late_population = _late_population(facts, now) if is_late else None
-    inserted = _insert_submission(sheet, ending, options, late_population, now)
+    may_have_changed = facts.is_assisted and facts.revision == 1
+    first = revealed_labels.find_first_answers(sheet, ending) if may_have_changed else None
+    inserted = _insert_submission(sheet, ending, options, late_population, now, first)
     if inserted is None:
         return None
     submission, has_budget = inserted
+    total_ms = submission.total_ms or 0
     _finalize_step_reviews(sheet)
     _delete_empty_answers(sheet)
+    if first is not None:
+        submission = revealed_labels.keep_first_answers(
+            sheet=sheet, submission=submission, first=first, ending=ending, now=now
+        )
     edits.log_assignment_event(
         _EVENT_OF_ENDING.get(ending, "submission.made"),
         facts.assignment,
@@ -220,7 +228,7 @@ def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.dateti
         assignment = Assignment.objects.get(pk=facts.assignment)
         corrections.answer_request(assignment=assignment, was_corrected=True, by=options.by, now=now)
     if has_budget:
-        budgets.add_pay(project_id=facts.project, total_ms=submission.total_ms or 0)
+        budgets.add_pay(project_id=facts.project, total_ms=total_ms)
     return submission
 
 
@@ -238,6 +246,7 @@ def _insert_submission(
     options: _SubmitOptions,
     late_population: Population | None,
     now: dt.datetime,
+    first: FirstAnswers | None,
 ) -> tuple[Submission, bool] | None:
     """Write the submission and its assignment, and return the submission and whether the project has a budget. Return
     None, and write neither, if the assignment has changed."""
@@ -261,9 +270,12 @@ def _insert_submission(
         # A late submission holds its slot again, if one was free.
         "holds_slot": None if late_population is None else late_population != Population.EXTRA,
     }
-    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **late, "is_due": is_due, "now": now})
+    first_reason = ending.value if first is None else first.finish_reason
+    more = {**late, "is_due": is_due, "first_reason": first_reason, "now": now}
+    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **more})
     if not rows:
         return None
+    columns["finish_reason"] = first_reason
     submission = Submission(
         pk=rows[0][0], project_id=facts.project, assignment_id=facts.assignment, submitted_at=now, **columns
     )

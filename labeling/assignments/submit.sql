@@ -6,6 +6,7 @@
 --   now, finish_reason, finish_note, total_ms, is_quality_control, is_screening, protocol
 --     the submission
 --   population, holds_slot   how a late submission counts; NULL leaves both unchanged
+--   first_reason   the finish reason of the submission, if it differs from that of the assignment
 --   is_due   whether the submission is counted or scored in the background
 --
 -- The assignment is locked only if it is as expected, and its trace with it, so that submissions of a trace cannot change
@@ -19,7 +20,7 @@ WITH mine AS MATERIALIZED (
 new_submission AS (
   INSERT INTO labeling_submission (assignment_id, project_id, revision, submitted_at, finish_reason, finish_note,
     total_ms, is_quality_control, is_screening, protocol)
-  SELECT id, project_id, revision, %(now)s::timestamptz, %(finish_reason)s::varchar, %(finish_note)s, %(total_ms)s,
+  SELECT id, project_id, revision, %(now)s::timestamptz, %(first_reason)s::varchar, %(finish_note)s, %(total_ms)s,
     %(is_quality_control)s, %(is_screening)s, %(protocol)s
   FROM mine RETURNING id)
 

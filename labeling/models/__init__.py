@@ -28,6 +28,7 @@ from labeling.models.project import ConsentText, Guideline, Project, ProjectBudg
 from labeling.models.queue import AddedSlot, Lane, LaneCursor, QueueEntry, RaterGroup, SteeringRule, TraceDraw
 from labeling.models.rater import Consent, GuidelineAcknowledgment, Rater, ScreeningResult, TrainingFeedback, WorkDay
 from labeling.models.set_aside import EarlierSettlement, SetAside
+from labeling.models.suggestion import Exposure, RevealedLabel, SuggestionPlan
 from labeling.models.trace import (
     BenchmarkProblem,
     Option,

@@ -118,7 +118,7 @@ class Assignment(models.Model):
     guideline = models.ForeignKey(Guideline, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     saw_reference_answer = models.BooleanField(null=True, blank=True)
     saw_final_verdict = models.BooleanField(null=True, blank=True)
-    is_assisted = models.BooleanField(default=False)  # saw the scores of a PRM before rating
+    is_assisted = models.BooleanField(default=False)  # sees the labels of a machine: see `Exposure`
 
     # Since when a submission waits to be counted or scored in the background; null when that is done.
     due_at = models.DateTimeField(null=True, blank=True)

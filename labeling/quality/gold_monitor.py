@@ -55,8 +55,13 @@ def judge_first_error(
 
 
 def record_gold_answer(*, assignment_id: int, now: dt.datetime) -> GoldAnswer | None:
-    """Score the first revision if the trace is gold for this purpose, and return the answer if it is new."""
+    """Score the first revision if the trace is gold for this purpose, and return the answer if it is new.
+
+    An answer of a rater who saw a machine's labels is not scored: it would measure the machine as well.
+    `suggestion_effects` compares such answers with blind ones."""
     assignment = Assignment.objects.get(pk=assignment_id)
+    if assignment.is_assisted:
+        return None
     use = GOLD_USE_OF_PURPOSE.get(AssignmentPurpose(assignment.purpose))
     # The newest gold, even if retired: an assignment that was open at that time is still scored.
     gold = Gold.objects.filter(trace_id=assignment.trace_id, use=use).order_by("-pk").first()

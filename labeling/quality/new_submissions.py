@@ -15,10 +15,10 @@ import structlog
 from django.db import DatabaseError, transaction
 
 import rawsql
-from labeling import raters
+from labeling import queue, raters
 from labeling.models import Assignment
 from labeling.models.assignment import AssignmentPurpose
-from labeling.quality import gold_monitor, settlements, tallies
+from labeling.quality import gold_monitor, settlements, suggestion_effects, tallies
 
 logger = structlog.get_logger(__name__)
 
@@ -26,7 +26,10 @@ CHUNK = 20
 RETRY_AFTER = dt.timedelta(minutes=10)
 
 
-_COLUMNS = "id AS assignment_id, trace_id, rater_id, purpose, submitted_revision AS revision"
+# The first submission of a rater who changed answers after a reveal has two revisions.
+_COLUMNS = """id AS assignment_id, trace_id, rater_id, purpose, is_assisted, project_id,
+  submitted_revision = 1 OR submitted_revision = 2 AND EXISTS (
+    SELECT FROM labeling_exposure x WHERE x.assignment_id = labeling_assignment.id AND x.n_changed > 0) AS is_first"""
 _FIND_DUE = f"""
 SELECT {_COLUMNS} FROM labeling_assignment WHERE due_at <= %(now)s ORDER BY due_at, id LIMIT %(limit)s"""  # noqa: S608  our own constant
 _LOAD_LOCKED = f"""
@@ -41,7 +44,9 @@ class _NewSubmission(NamedTuple):
     trace_id: int
     rater_id: int
     purpose: str
-    revision: int
+    is_assisted: bool
+    project_id: int
+    is_first: bool  # and no correction
 
 
 def process_new_submissions(*, now: dt.datetime, limit: int = 1000) -> int:
@@ -76,12 +81,24 @@ def _process(due: Sequence[_NewSubmission], now: dt.datetime) -> int:
         rows = _fetch(_LOAD_LOCKED, {"assignments": [each.assignment_id for each in due], "traces": locked})
         for trace_id in sorted({row.trace_id for row in rows if row.purpose == AssignmentPurpose.WORK}):
             tallies.tally_trace(trace_id=trace_id, now=now)
-        n_submitted = Counter(row.rater_id for row in rows if row.revision == 1)
+        n_submitted = Counter(row.rater_id for row in rows if row.is_first)
         raters.count_toward_pause(n_submitted=n_submitted, now=now)
         for row in rows:
             _score(row, now)
+        _return_assisted_slots(rows, now)
         rawsql.fetch_rows(_MARK_PROCESSED, {"assignments": [row.assignment_id for row in rows]})
+    for project_id in sorted({row.project_id for row in rows if row.purpose == AssignmentPurpose.GOLD}):
+        suggestion_effects.stop_if_harmful(project_id=project_id, now=now)
     return len(rows)
+
+
+def _return_assisted_slots(submissions: Sequence[_NewSubmission], now: dt.datetime) -> None:
+    """Give the slots of raters who saw a machine's labels to others: their labels do not vote."""
+    work = [row.assignment_id for row in submissions if row.is_assisted and row.purpose == AssignmentPurpose.WORK]
+    rows = list(Assignment.objects.filter(pk__in=work, holds_slot=True).order_by("pk")) if work else []
+    if rows:
+        Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(holds_slot=False)
+        queue.return_slots(assignments=rows, now=now)
 
 
 def _score(submission: _NewSubmission, now: dt.datetime) -> None:

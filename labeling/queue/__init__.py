@@ -59,5 +59,6 @@ from labeling.queue.slots import (
     resize_slots,
     restore_slots,
     return_set_aside_slots,
+    return_slots,
     take_late_slot,
 )

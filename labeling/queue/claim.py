@@ -14,7 +14,7 @@ from labeling.models import Assignment, Lane, QueueEntry, Rater
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterStage
-from labeling.queue import eligibility, leases, limits, slots
+from labeling.queue import eligibility, exposures, leases, limits, slots
 from labeling.queue.eligibility import AssignmentLeaseLost, NothingLeft, QueueIsBusy
 
 CLAIM_SQL = rawsql.load_sql(__file__, "claim.sql")
@@ -35,6 +35,7 @@ class Claim(NamedTuple):
     state: str
     lease_ends_at: dt.datetime
     draw_id: int | None
+    suggestion_plan: int | None = None
 
 
 class ClaimRequest(NamedTuple):
@@ -77,7 +78,16 @@ def take_slot(request: ClaimRequest) -> Claim | None:
         arms = Lane.objects.filter(pk__in=empty_lanes).order_by("pk").values_list("pk", "arm")
         keys = {(request.rater_id, pk): slots.exhausted_key(arm, request.now) for pk, arm in arms}
         slots.move_cursors(keys=keys, now=request.now)
-    return Claim._make(columns)
+    claim = Claim._make(columns)
+    if claim.suggestion_plan is not None:
+        exposures.draw_exposure(
+            plan_id=claim.suggestion_plan,
+            assignment_id=claim.assignment_id,
+            rater_id=request.rater_id,
+            trace_id=claim.trace_id,
+            now=request.now,
+        )
+    return claim
 
 
 def is_work_left(request: ClaimRequest) -> bool:

@@ -158,13 +158,18 @@ new_assignment AS (
     population = excluded.population, state = excluded.state, holds_slot = true, held_at = excluded.held_at,
     opened_at = excluded.opened_at, ended_at = NULL, ended_reason = '', guideline_id = excluded.guideline_id,
     saw_reference_answer = excluded.saw_reference_answer, saw_final_verdict = excluded.saw_final_verdict,
+    is_assisted = false,
     lease_ends_at = CASE WHEN a.opened_at IS NULL AND a.state IN ('released', 'lapsed')
                          THEN excluded.lease_ends_at END
   RETURNING id, trace_id, purpose, state, lease_ends_at, draw_id)
 
 -- `empty_lanes` are the lanes tried before whose cursor is too old. In a lane without arrivals the cursor of an empty
--- lane is the lowest key.
+-- lane is the lowest key. `suggestion_plan` is set if the project shows a machine's labels to some raters: exposures.py
+-- then draws whether to this one. Labels of the reserve are always blind.
 SELECT n.id AS assignment_id, n.trace_id, n.purpose, next_entry.arm, n.state, n.lease_ends_at, n.draw_id,
+  CASE WHEN n.purpose IN ('work', 'gold') AND next_entry.arm <> 'reserve' THEN (
+    SELECT s.id FROM labeling_suggestionplan s WHERE s.project_id = next_entry.project_id AND s.ended_at IS NULL)
+  END AS suggestion_plan,
   ARRAY(SELECT tried.lane_id FROM lanes tried WHERE tried.place < next_entry.place AND tried.key >
         CASE WHEN tried.arm IN ('chosen', 'top_up', 'opinion') THEN tried.arrivals_until
              ELSE (-9223372036854775808)::bigint END) AS empty_lanes

@@ -43,10 +43,11 @@ READ = {
     "get machines",
     "get passport",
     "get licenses",
+    "get suggestions",
     "post steer_traces",  # the action in the body needs its own role
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
-FOR_LEADS |= {"post licenses", "post revoke_license"}
+FOR_LEADS |= {"post licenses", "post revoke_license", "put suggestions", "delete suggestions"}
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
 # Operations whose URL or query has the number or the name of a row.
@@ -170,6 +171,9 @@ SCOPES = {
     "get passport": "read",
     "post passport": "judge",
     "get licenses": "read",
+    "get suggestions": "read",
+    "put suggestions": "judge",
+    "delete suggestions": "judge",
     "post licenses": "judge",
     "post revoke_license": "judge",
     "get assisted_results": "read",

@@ -89,6 +89,7 @@ def test_front_matter_has_a_config_and_features_for_each_format() -> None:
         {"name": "labels", "list": "bool"},
         *({"name": name, "dtype": "string"} for name in ("rater", "rater_kind", "rater_name", "label_source")),
         {"name": "is_blind", "dtype": "bool"},
+        {"name": "exposure", "dtype": "string"},
         {"name": "machine", "struct": _list_machine_fields()},
     ]
     assert head["license"] == "unknown"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from labeling.models import Project, Rater
+from labeling.models import Exposure, Project, Rater
 from machines import judges
 from prm import scores
 from tests import factories
+from tests.factories import NOW
+from tests.labeling import suggested_project
 from tests.labeling.quality import submitted_work
 from tests.machines import judged_project, machine_labels
 from tests.machines.chat_servers import ChatServer, Scripted, always, running_chat
@@ -155,3 +157,20 @@ def test_flags_mean_what_they_say(compared: Project, tmp_path: Path, flag: str, 
     assert {rating["rater_kind"] for rating in ratings} == kinds
     assert {rating["is_blind"] for rating in ratings} == ({True, False} if flag == "--human" else {True})
     assert {rating["machine"] for rating in ratings} == {None}
+
+
+@pytest.mark.parametrize("name", ["steps", "trl", "prm800k", "native"])
+def test_rows_say_when_a_rater_saw_the_labels_of_a_machine(compared: Project, tmp_path: Path, name: str) -> None:
+    shown = compared.raters.get(machine=CRITIC).assignments.earliest("pk")
+    member = compared.raters.filter(kind="member").earliest("pk").assignments.get()
+    type(member).objects.filter(pk=member.pk).update(is_assisted=True)
+    plan = suggested_project.start(compared, suggest=0.5)
+    Exposure.objects.create(
+        assignment=member, plan=plan, arm="suggest", probability=0.5, shown=shown, shown_revision=1, drawn_at=NOW
+    )
+    rows = build(compared, tmp_path / "out", "--format", name, "--human")
+    if name == "steps":
+        rows = [rating for row in rows for rating in row["ratings"]]
+    exposed = [row for row in rows if row.get("exposure")]
+    assert {(row["exposure"], row["is_blind"], row["rater_kind"]) for row in exposed} == {("suggest", False, "member")}
+    assert 0 < len(exposed) < len(rows)

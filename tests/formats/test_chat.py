@@ -14,7 +14,7 @@ from formats.records import TraceRecord
 from tests.formats import prm800k_lines as prm
 from tests.formats.export_rows import make_example, write_rows
 
-OWN = {"labeling_protocol", "rater", "rater_kind", "rater_name", "label_source", "is_blind", "machine"}
+OWN = {"labeling_protocol", "rater", "rater_kind", "rater_name", "label_source", "is_blind", "exposure", "machine"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "multiply", "arguments": '{"a": 7, "b": 8}'}}
 PUBLISHED: dict[str, Any] = {
     "id": "x-1",

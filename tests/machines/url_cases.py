@@ -5,6 +5,7 @@ from machines.licenses import grant_license
 from machines.models import JudgeRun
 from tests import factories
 from tests.dashboard.url_cases import answers_for_managers
+from tests.labeling import suggested_project
 from tests.machines import judged_project, machine_labels, route_project
 from tests.people.personas import Personas
 from tests.prm.url_cases import (
@@ -72,6 +73,11 @@ def license_args(cast: Personas) -> dict[str, object]:
     return {"slug": cast.project.slug, "license": row.pk}
 
 
+def suggestions_args(cast: Personas) -> dict[str, object]:
+    suggested_project.start(cast.project, reveal=0.2, suggest=0.2)
+    return {"slug": cast.project.slug}
+
+
 JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:judges": ("get", answers_for_readers(200), project_args),
     "dashboard:add_judge": ("post", answers_for_trainers(422), project_args),
@@ -104,6 +110,10 @@ JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:issue_passport": ("post", answers_for_trainers(422), machine_args),
     "dashboard:grant_license": ("post", answers_for_managers(422), passport_args),
     "dashboard:revoke_license": ("post", answers_for_managers(302), license_args),
+    "dashboard:suggestions": ("get", answers_for_readers(200), suggestions_args),
+    "dashboard:start_suggestions": ("post", answers_for_managers(422), project_args),
+    "dashboard:stop_suggestions": ("post", answers_for_managers(302), suggestions_args),
+    "api:suggestions": ("get", answers_without_token(401), suggestions_args),
     "api:machines": ("get", answers_without_token(401), project_args),
     "api:passport": ("get", answers_without_token(401), passport_args),
     "api:passports": ("get", answers_without_token(401), passport_args),

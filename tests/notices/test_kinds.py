@@ -22,7 +22,8 @@ from jobs.models import Job
 from jobs.runner import JobProgress
 from labeling import assignments, raters
 from labeling.models import Project, Rater
-from labeling.projects import budgets, lifecycle
+from labeling.models.suggestion import SuggestionEnd
+from labeling.projects import budgets, lifecycle, suggestions
 from machines import licenses, passports
 from machines.license_strata import Stratum
 from machines.passport_models import LicenseEnd
@@ -36,6 +37,7 @@ from prm.models import Generation
 from tests import factories
 from tests.conventions.rule import text_of
 from tests.exports import snapshot_builder
+from tests.labeling import suggested_project
 from tests.labeling.quality import submitted_work
 from tests.machines import judged_project, machine_labels
 
@@ -124,6 +126,11 @@ def fool_new_version(project: Project, lead: User, folder: Path) -> None:
     canaries.log_alarm(prm=judged_project.make_prm(project), report=report, now=NOW)
 
 
+def stop_suggestions(project: Project, lead: User, folder: Path) -> None:
+    plan = suggested_project.start(project, suggest=0.5)
+    suggestions.stop_suggestions(plan=plan, because=SuggestionEnd.HARM, by=None, now=NOW)
+
+
 CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "rater.paused": pause_rater,
     "import.done": import_file,
@@ -133,6 +140,7 @@ CAUSES: dict[str, Callable[[Project, User, Path], None]] = {
     "passport.expired": expire_passport,
     "canaries.easier_to_fool": fool_new_version,
     "machine_license.ended": end_license,
+    "suggestions.stopped": stop_suggestions,
     "project.budget_warned": spend("1.20"),
     "project.budget_reached": spend("0.50"),
     "correction.asked": ask_for_correction,

@@ -1,4 +1,5 @@
-"""Issue passports of machine raters, license them, and write the results that include them."""
+"""Issue passports of machine raters, license them, show their labels to people, and write the results that include
+them."""
 
 import json
 import sys
@@ -12,6 +13,10 @@ from django.utils import timezone
 
 from labeling.models import Project, Rater
 from labeling.models.rater import RaterKind
+from labeling.models.suggestion import SuggestionEnd
+from labeling.projects import suggestions
+from labeling.projects.suggestions import SuggestionsRefused
+from labeling.quality import suggestion_effects
 from machines import licenses, passports, routes
 from machines.license_strata import PROMISES, Stratum
 from machines.licenses import LicenseRefused
@@ -48,6 +53,12 @@ class Command(BaseCommand):
         close = actions.add_parser("close-route", help="close the open route")
         close.add_argument("--return-traces", action="store_true", help="return traces that it settled to people")
         actions.add_parser("check", help="check passports and apply licenses now")
+        suggest = actions.add_parser("suggest", help="show a machine's labels to some annotators, or stop it")
+        suggest.add_argument("--machine", default="", help="its name, or the beginning of it")
+        suggest.add_argument("--reveal-share", type=float, default=0.25, help="shown after the first answer")
+        suggest.add_argument("--suggest-share", type=float, default=0.25, help="shown before the answer")
+        suggest.add_argument("--off", action="store_true", help="show them to no one from now on")
+        actions.add_parser("effects", help="print the effects of suggestions as JSON")
         actions.add_parser("results", help="write machine-assisted results as JSON lines").add_argument("--out")
         for action in actions.choices.values():
             action.add_argument("--project", required=True, help="the project's slug, as in its links")
@@ -58,7 +69,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no project {options['project']!r}.")
         try:
             getattr(self, f"_{action.replace('-', '_')}")(project, options)
-        except (LicenseRefused, RouteRefused) as error:
+        except (LicenseRefused, RouteRefused, SuggestionsRefused) as error:
             raise CommandError(str(error)) from error
 
     def _list(self, project: Project, options: dict[str, Any]) -> None:
@@ -136,6 +147,26 @@ class Command(BaseCommand):
         for passport in passports.list_valid(project):
             passports.check_passport(passport=passport, now=now)
         self.stdout.write(str(licenses.apply_licenses(now=now, project_id=project.pk)))
+
+    def _suggest(self, project: Project, options: dict[str, Any]) -> None:
+        now = timezone.now()
+        if not options["off"]:
+            suggestions.start_suggestions(
+                project=project,
+                machine=_find_machine(project, options["machine"]),
+                reveal_share=options["reveal_share"],
+                suggest_share=options["suggest_share"],
+                by=None,
+                now=now,
+            )
+        elif plan := suggestions.find_plan(project.pk):
+            suggestions.stop_suggestions(plan=plan, because=SuggestionEnd.LEAD, by=None, now=now)
+
+    def _effects(self, project: Project, options: dict[str, Any]) -> None:
+        plan = suggestions.find_plan(project.pk)
+        if plan is None:
+            raise CommandError("Suggestions have never been on in this project.")
+        self.stdout.write(json.dumps(suggestion_effects.describe_effects(plan), indent=1))
 
     def _results(self, project: Project, options: dict[str, Any]) -> None:
         lines = (json.dumps(row) + "\n" for row in _describe_results(project))

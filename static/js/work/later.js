@@ -31,3 +31,6 @@ export const withPanel = (page, act) =>
     },
     () => page.dock.showToast(getString("panel_offline")),
   );
+
+// The labels of a machine beside the steps, for raters who were drawn to see them.
+export const showSuggestions = (page, view) => import("./lazy/suggestions.js").then((suggestions) => suggestions.show(page, view), () => {});

@@ -5,7 +5,7 @@ import { Announcer, Dock } from "./dock.js";
 import { Drafts, TextEdits, closePrompt, isPromptOpen, promptText } from "./drafts.js";
 import { buildEmptyPage, goWhenAnswered, goWhenSaved, warnBeforeUnload } from "./unload.js";
 import { bindActions } from "./keyboard.js";
-import { loadAhead } from "./later.js";
+import { loadAhead, showSuggestions } from "./later.js";
 import { MessagePanel, clearNotices, linkNotice, showCorrection, showLeaseEnd, showLostRating, showNotice, showReplacedText, showSubmitted } from "./messages.js";
 import { clockTime, config, getString, readJson, store, urlOf } from "./page_config.js";
 import { TraceView, stopId } from "./trace_view.js";
@@ -98,6 +98,7 @@ class WorkPage {
     this.#restore();
     this.#hasChanged = false;
     this.paint();
+    if (view.work.trace.suggestions) showSuggestions(this, view);
     this.scroller.watch(view.node); // it reads the style, so after what changes it
     this.reader.show(view);
     loadQuestions(this, view);

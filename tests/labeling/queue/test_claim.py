@@ -27,6 +27,7 @@ def test_claim_takes_a_slot(now: dt.datetime) -> None:
         "held",
         now + dt.timedelta(minutes=5),
         None,
+        None,
     )  # fmt: skip  one line reads better
     assert QueueEntry.objects.get().slots_left == 1
     assert queues.is_balanced([trace])

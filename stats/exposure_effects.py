@@ -1,0 +1,218 @@
+"""The effect of seeing a machine's labels, from arms that were drawn at random: estimates, power, and a test for harm.
+
+Each effect is the exposed value minus the blind one: shares with Newcombe's interval, times as a ratio of geometric
+means with Welch's interval. The power says how probable it was that the data show an effect of a given size.
+
+Harm is anchoring: on gold where the machine is wrong, exposed raters give its answer more often than blind ones. The
+test looks at fixed numbers of decisions per arm (the harmonic mean of both arms) and spends 90 % of its error rate like
+O'Brien-Fleming up to `HORIZON` decisions, the rest after it, in proportion to 1 - HORIZON/n. So over any time at most
+`alpha` of harmless projects stop.
+
+At a blind rate of .15, it finds an effect of 15 points with at most 111 decisions per arm at 80 % power. Higher blind
+rates need more: `plan_sample_size`.
+
+R. G. Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I (method 10); B. L. Welch
+(1947), doi:10.1093/biomet/34.1-2.28; power: J. L. Fleiss, B. Levin, M. C. Paik (2003), "Statistical methods for rates
+and proportions", chapter 4.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from stats.alpha_spending import compute_boundaries, spend_like_obrien_fleming
+from stats.arrays import Bools, Floats, Ints
+from stats.estimates import Interval
+from stats.intervals import difference_interval, t_quantile, wilson_interval
+
+ALPHA, HORIZON = 0.05, 111
+EFFECT = 0.15  # the smallest effect that must be found
+POWER = 0.8
+_EARLY_SHARE = 0.9  # of alpha, spent up to the horizon
+_FIRST_LOOK, _LOOK_STEP, _LATER_FACTOR, _MAX_LOOKS = 20, 13, 1.25, 40
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class ShareEffect:
+    """The difference of two shares. `power` is that of finding an effect of `EFFECT`, in either direction."""
+
+    hits: int
+    n: int
+    blind_hits: int
+    blind_n: int
+
+    @property
+    def exposed(self) -> float | None:
+        return self.hits / self.n if self.n else None
+
+    @property
+    def blind(self) -> float | None:
+        return self.blind_hits / self.blind_n if self.blind_n else None
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.exposed is None or self.blind is None else self.exposed - self.blind
+
+    @property
+    def interval(self) -> Interval | None:
+        if self.difference is None:
+            return None
+        return difference_interval(right=self.hits, n=self.n, other_right=self.blind_hits, other_n=self.blind_n)
+
+    @property
+    def power(self) -> float | None:
+        return None if self.blind is None or not self.n else compute_power(self.blind, EFFECT, self.n, self.blind_n)
+
+    @property
+    def n_needed(self) -> int | None:
+        """Return the cases per arm that find an effect of `EFFECT` with power `POWER`."""
+        return None if self.blind is None else plan_sample_size(self.blind, EFFECT)
+
+
+@dataclass(frozen=True)
+class TimeEffect:
+    """The ratio of geometric means of times, exposed to blind; `power` is that of finding a change by `TIME_CHANGE`."""
+
+    ratio: float
+    exposed: float
+    blind: float
+    n: int
+    blind_n: int
+    interval: Interval
+    power: float
+
+
+TIME_CHANGE = 0.15
+
+
+def shift_share(blind: float, effect: float) -> float:
+    """Return the share with an effect of this size, in the direction in which it is possible."""
+    return blind + effect if blind + effect <= 1 else blind - effect
+
+
+def compute_power(blind: float, effect: float, n: int, blind_n: int, alpha: float = ALPHA) -> float:
+    """Return the probability that a two-sided test of two shares shows an effect of this size."""
+    exposed = shift_share(blind, effect)
+    pooled = (n * exposed + blind_n * blind) / (n + blind_n)
+    null = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / blind_n))
+    spread = math.sqrt(exposed * (1 - exposed) / n + blind * (1 - blind) / blind_n)
+    if spread == 0:
+        return 1.0
+    return _NORMAL.cdf((effect - _NORMAL.inv_cdf(1 - alpha / 2) * null) / spread)
+
+
+def plan_sample_size(blind: float, effect: float, *, alpha: float = ALPHA, power: float = POWER) -> int:
+    """Return the cases per arm with which a two-sided test shows an effect of this size."""
+    low, high = 1, 1
+    while compute_power(blind, effect, high, high, alpha) < power:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if compute_power(blind, effect, middle, middle, alpha) < power else (low, middle)
+    return high
+
+
+def compare_times(exposed: Sequence[float], blind: Sequence[float]) -> TimeEffect | None:
+    """Compare times above 0. Return None with fewer than two of each, or without any spread."""
+    if min(len(exposed), len(blind)) < 2:
+        return None
+    one, other = np.log(np.asarray(exposed, dtype=np.float64)), np.log(np.asarray(blind, dtype=np.float64))
+    parts = [float(each.var(ddof=1)) / len(each) for each in (one, other)]
+    error = math.sqrt(sum(parts))
+    if error == 0:
+        return None
+    df = sum(parts) ** 2 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (one, other), strict=True))
+    middle = float(one.mean() - other.mean())
+    half = t_quantile(p=0.975, df=df) * error
+    shift = math.log(1 + TIME_CHANGE)
+    return TimeEffect(
+        ratio=math.exp(middle),
+        exposed=math.exp(float(one.mean())),
+        blind=math.exp(float(other.mean())),
+        n=len(one),
+        blind_n=len(other),
+        interval=Interval(math.exp(middle - half), math.exp(middle + half), 0.95, "Welch"),
+        power=_NORMAL.cdf(shift / error - t_quantile(p=0.975, df=df)),
+    )
+
+
+def summarize_share(hits: int, n: int) -> Interval:
+    return wilson_interval(right=hits, n=n)
+
+
+# The sequential test
+
+
+def spend_alpha(n: float, alpha: float = ALPHA) -> float:
+    """Return the error rate that may be spent after `n` decisions per arm."""
+    early = spend_like_obrien_fleming(n / HORIZON, _EARLY_SHARE * alpha)
+    return early + (1 - _EARLY_SHARE) * alpha * max(0.0, 1 - HORIZON / n)
+
+
+def plan_looks() -> list[float]:
+    """Return the decisions per arm after which the test looks: up to the horizon in equal steps, then growing ones."""
+    looks = [float(n) for n in range(_FIRST_LOOK, HORIZON + 1, _LOOK_STEP)]
+    while len(looks) < _MAX_LOOKS:
+        looks.append(math.ceil(looks[-1] * _LATER_FACTOR))
+    return looks
+
+
+@dataclass(frozen=True)
+class HarmTest:
+    """The state of the test at its last look. `n` is the decisions per arm at it; z and boundary are None before the
+    first look."""
+
+    is_harmful: bool
+    n: float
+    n_now: float  # decisions per arm by now
+    z: float | None = None
+    boundary: float | None = None
+
+
+def find_harm(is_exposed: Sequence[bool], follows: Sequence[bool], *, alpha: float = ALPHA) -> HarmTest:
+    """Test decisions in the order in which they were made: whether the rater saw the machine's wrong answer, and
+    whether the rater gave it."""
+    exposed, hits = np.asarray(is_exposed, dtype=np.bool_), np.asarray(follows, dtype=np.bool_)
+    groups = (exposed, exposed & hits, ~exposed, ~exposed & hits)
+    counts = [np.cumsum(each, dtype=np.int64) for each in groups]
+    sizes = _harmonic_mean(counts[0], counts[2])
+    now = float(sizes[-1]) if len(sizes) else 0.0
+    looks = [n for n in plan_looks() if n <= now]
+    if not looks:
+        return HarmTest(False, 0.0, now)
+    boundaries = compute_boundaries(tuple(looks), tuple(spend_alpha(n, alpha) for n in looks))
+    z = 0.0
+    for n, boundary in zip(looks, boundaries, strict=True):
+        at = int((sizes >= n).argmax())
+        z = float(compute_z(*(each[at] for each in (counts[1], counts[0], counts[3], counts[2]))))
+        if z >= boundary:
+            return HarmTest(True, n, now, z, boundary)
+    return HarmTest(False, looks[-1], now, z, boundaries[-1])
+
+
+def _harmonic_mean(one: Ints, other: Ints) -> Floats:
+    return np.asarray(2 * one * other / np.maximum(one + other, 1), dtype=np.float64)
+
+
+def compute_z(hits: Ints, n: Ints, blind_hits: Ints, blind_n: Ints) -> Floats:
+    """Return the standardized difference of two shares, with their pooled variance; 0 where neither varies."""
+    pooled = (hits + blind_hits) / (n + blind_n)
+    variance = pooled * (1 - pooled) * (1 / np.maximum(n, 1) + 1 / np.maximum(blind_n, 1))
+    difference = hits / np.maximum(n, 1) - blind_hits / np.maximum(blind_n, 1)
+    return np.asarray(np.divide(difference, np.sqrt(variance), out=np.zeros_like(difference), where=variance > 0))
+
+
+def simulate_stops(blind: float, exposed: float, *, n: int, runs: int, seed: int = 0, alpha: float = ALPHA) -> Bools:
+    """Simulate projects with `n` decisions per arm, and return which of them stop."""
+    looks = [look for look in plan_looks() if look <= n]
+    boundaries = np.array(compute_boundaries(tuple(looks), tuple(spend_alpha(look, alpha) for look in looks)))
+    draws = np.random.default_rng(seed)
+    at = np.array(looks, dtype=np.int64) - 1
+    hits = np.cumsum(draws.random((runs, n)) < exposed, axis=1, dtype=np.int64)[:, at]
+    blind_hits = np.cumsum(draws.random((runs, n)) < blind, axis=1, dtype=np.int64)[:, at]
+    size = at + 1
+    return np.asarray((compute_z(hits, size, blind_hits, size) >= boundaries).any(axis=1))
