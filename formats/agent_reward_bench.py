@@ -68,6 +68,7 @@ class RewardAnnotation(Struct, gc=False, forbid_unknown_fields=True):
     rater_name: RecordName | None = None
     label_source: str | None = None
     is_blind: bool | None = None
+    exposure: str | None = None
     machine: dict[str, object] | None = None
 
 

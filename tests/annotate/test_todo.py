@@ -155,7 +155,7 @@ def test_query_count_of_home_does_not_depend_on_projects(
         a_project_of(user, waiting=waiting)
         members.create_owned_project(name=f"Own {k}", slug=f"own-{k}", by=user, now=factories.NOW)
     client.force_login(user)
-    with django_assert_num_queries(24 if waiting else 25):  # one more for the reason
+    with django_assert_num_queries(25 if waiting else 26):  # one more for the reason
         response = client.get(reverse("annotate:home"))
     page = response.content.decode()
     assert (page.count("data-project="), page.count("data-managed-project")) == (n, n)

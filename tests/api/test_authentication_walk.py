@@ -18,7 +18,7 @@ from tests import factories
 from tests.api import api_clients
 from tests.dashboard.url_cases import rule_args
 from tests.exports.url_cases import snapshot_file_args
-from tests.machines.url_cases import license_args, make_run
+from tests.machines.url_cases import license_args, make_run, route_args
 from tests.people.personas import LoggedInPersonas, Personas, make_personas
 from tests.prm.url_cases import prm_args
 from tests.url_arguments import import_args
@@ -35,6 +35,9 @@ READ = {
     "get agreement",
     "get consensus",
     "get judges",
+    "get passports",
+    "get canaries",
+    "get consensus_routes",
     "get judge_runs",
     "get judge_run",
     "get machine_budget",
@@ -48,17 +51,19 @@ READ = {
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
 FOR_LEADS |= {"post licenses", "post revoke_license", "put suggestions", "delete suggestions"}
+FOR_LEADS |= {"post consensus_routes", "post close_consensus_route"}
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
 # Operations whose URL or query has the number or the name of a row.
 OF_ROWS = {"import", "bad_lines", "snapshot", "file", "push_scores", "traces", "rule", "judge_runs", "judge_run"}
-OF_ROWS |= {"resume_judge_run", "passport", "licenses", "revoke_license", "trace_steps"}
+OF_ROWS |= {"resume_judge_run", "passport", "passports", "licenses", "revoke_license", "trace_steps"}
+OF_ROWS |= {"close_consensus_route"}
 Operation = tuple[str, str, str]  # name, method, URL
 
 
 def operations(cast: Personas, **named: Any) -> Iterator[Operation]:
     values = {"slug": cast.project.slug, "name": "a", "file": "b", **named}
-    values = dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace"), 1) | values
+    values = dict.fromkeys(("job", "rule", "judge", "run", "rater", "license", "trace", "route"), 1) | values
     schema = Client().get(reverse("api:schema"), headers={"Accept": "application/json"}).json()
     for path, methods in schema["paths"].items():
         for method in methods:
@@ -85,7 +90,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 44
+    assert len(every) == 55
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -116,7 +121,7 @@ def test_walk_finds_nothing_of_another_project(personas: LoggedInPersonas) -> No
     prm_args(elsewhere)
     run = make_run(elsewhere)
     numbers = {"job": import_args(elsewhere)["job"], "judge": run.judge_id, "run": run.pk, **rule_args(elsewhere)}
-    numbers |= {"rater": run.judge.rater_id, "license": license_args(elsewhere)["license"]}
+    numbers |= {"rater": run.judge.rater_id, "license": license_args(elsewhere)["license"], **route_args(elsewhere)}
     named = {**numbers, **snapshot_file_args(elsewhere), "slug": cast.project.slug}
     program = api_clients.make_client(cast.owner)
     every = [operation for operation in operations(cast, **named) if operation[0].split()[1] in OF_ROWS]
@@ -169,6 +174,14 @@ SCOPES = {
     "put machine_budget": "judge",
     "get machines": "read",
     "get passport": "read",
+    "get passports": "read",
+    "get canaries": "read",
+    "post canaries": "judge",
+    "post canary_scores": "judge",
+    "get hard_negatives": "read",
+    "get consensus_routes": "read",
+    "post consensus_routes": "judge",
+    "post close_consensus_route": "judge",
     "post passport": "judge",
     "get licenses": "read",
     "get suggestions": "read",

@@ -57,4 +57,4 @@ def test_no_response_has_a_field_for_a_secret_or_personal_data(api_schema: dict[
         used |= more
     names = set(property_names([schemas[name] for name in used])) | set(property_names(responses))
     assert len(names) > 50
-    assert {name for name in names if SECRET.search(name)} == set()
+    assert {name for name in names if SECRET.search(name)} == {"sessions_per_problem"}  # of live labeling
