@@ -38,6 +38,9 @@ class Migration(migrations.Migration):
                 ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                 ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('username'), name='a_user_name_is_one_in_any_case'), models.UniqueConstraint(django.db.models.functions.text.Lower('email'), condition=models.Q(('email', ''), _negated=True), name='an_email_address_belongs_to_one_user'), models.CheckConstraint(condition=models.Q(('erased_at', None), models.Q(('email', ''), ('is_active', False), ('name', '')), _connector='OR'), name='who_is_erased_has_no_name_and_no_way_in')],
+            },
             managers=[
                 ('objects', django.contrib.auth.models.UserManager()),
             ],
@@ -56,6 +59,9 @@ class Migration(migrations.Migration):
                 ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('scopes', []), _negated=True), name='a_token_lets_something_be_done'), models.CheckConstraint(condition=models.Q(('expires_at', None), ('expires_at__gt', models.F('made_at')), _connector='OR'), name='a_token_expires_after_it_was_made')],
+            },
         ),
         migrations.CreateModel(
             name='LoginLink',
@@ -70,6 +76,9 @@ class Migration(migrations.Migration):
                 ('made_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='login_links', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('made_at'))), name='a_login_link_expires_after_it_was_made'), models.CheckConstraint(condition=models.Q(('used_at', None), ('withdrawn_at', None), _connector='OR'), name='what_was_used_is_not_withdrawn')],
+            },
         ),
         migrations.CreateModel(
             name='Session',
@@ -88,33 +97,5 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'sessions',
                 'abstract': False,
             },
-        ),
-        migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('username'), name='a_user_name_is_one_in_any_case'),
-        ),
-        migrations.AddConstraint(
-            model_name='user',
-            constraint=models.UniqueConstraint(django.db.models.functions.text.Lower('email'), condition=models.Q(('email', ''), _negated=True), name='an_email_address_belongs_to_one_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='user',
-            constraint=models.CheckConstraint(condition=models.Q(('erased_at', None), models.Q(('email', ''), ('is_active', False), ('name', '')), _connector='OR'), name='who_is_erased_has_no_name_and_no_way_in'),
-        ),
-        migrations.AddConstraint(
-            model_name='apitoken',
-            constraint=models.CheckConstraint(condition=models.Q(('scopes', []), _negated=True), name='a_token_lets_something_be_done'),
-        ),
-        migrations.AddConstraint(
-            model_name='apitoken',
-            constraint=models.CheckConstraint(condition=models.Q(('expires_at', None), ('expires_at__gt', models.F('made_at')), _connector='OR'), name='a_token_expires_after_it_was_made'),
-        ),
-        migrations.AddConstraint(
-            model_name='loginlink',
-            constraint=models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('made_at'))), name='a_login_link_expires_after_it_was_made'),
-        ),
-        migrations.AddConstraint(
-            model_name='loginlink',
-            constraint=models.CheckConstraint(condition=models.Q(('used_at', None), ('withdrawn_at', None), _connector='OR'), name='what_was_used_is_not_withdrawn'),
         ),
     ]

@@ -23,6 +23,9 @@ class Migration(migrations.Migration):
                 ('subject', models.CharField(blank=True, max_length=100)),
                 ('detail', models.JSONField(default=dict)),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('what__regex', '^(account|user|member|invitation|download|snapshot|backup)\\.')), fields=['-id'], name='event_for_security'), models.Index(fields=['project', '-id'], name='event_by_project'), models.Index(fields=['subject', '-id'], name='event_by_subject')],
+            },
         ),
         migrations.CreateModel(
             name='EventOrigin',
@@ -37,17 +40,5 @@ class Migration(migrations.Migration):
             fields=[
                 ('event', models.OneToOneField(on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, related_name='+', serialize=False, to='events.event')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(condition=models.Q(('what__regex', '^(account|user|member|invitation|download|snapshot|backup)\\.')), fields=['-id'], name='event_for_security'),
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['project', '-id'], name='event_by_project'),
-        ),
-        migrations.AddIndex(
-            model_name='event',
-            index=models.Index(fields=['subject', '-id'], name='event_by_subject'),
         ),
     ]

@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('labeling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -57,6 +57,10 @@ class Migration(migrations.Migration):
                 ('manifest', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='snapshot', to='labeling.manifest')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='snapshots', to='labeling.project')),
             ],
+            options={
+                'indexes': [models.Index(fields=['project', '-asked_at'], name='snapshot_newest')],
+                'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='snapshot_names_are_unique_in_a_project'), models.CheckConstraint(condition=models.Q(('built_at', None), ('manifest__isnull', False), _connector='OR'), name='a_built_snapshot_has_a_manifest')],
+            },
         ),
         migrations.CreateModel(
             name='Shard',
@@ -69,6 +73,9 @@ class Migration(migrations.Migration):
                 ('built_at', models.DateTimeField(blank=True, null=True)),
                 ('snapshot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='shards', to='exports.snapshot')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('snapshot', 'number'), name='shard_numbers_are_unique_in_a_snapshot')],
+            },
         ),
         migrations.CreateModel(
             name='Delivery',
@@ -81,6 +88,9 @@ class Migration(migrations.Migration):
                 ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('snapshot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='exports.snapshot')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('snapshot', 'destination'), name='a_snapshot_is_delivered_once_to_a_destination')],
+            },
         ),
         migrations.CreateModel(
             name='SnapshotFile',
@@ -94,6 +104,9 @@ class Migration(migrations.Migration):
                 ('sha256', models.CharField(max_length=64)),
                 ('snapshot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='files', to='exports.snapshot')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('snapshot', 'name'), name='file_names_are_unique_in_a_snapshot')],
+            },
         ),
         migrations.CreateModel(
             name='SplitAssignment',
@@ -108,41 +121,8 @@ class Migration(migrations.Migration):
                 ('decided_at', models.DateTimeField()),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.project')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='snapshot',
-            index=models.Index(fields=['project', '-asked_at'], name='snapshot_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='snapshot',
-            constraint=models.UniqueConstraint(fields=('project', 'name'), name='snapshot_names_are_unique_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='snapshot',
-            constraint=models.CheckConstraint(condition=models.Q(('built_at', None), ('manifest__isnull', False), _connector='OR'), name='a_built_snapshot_has_a_manifest'),
-        ),
-        migrations.AddConstraint(
-            model_name='shard',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'number'), name='shard_numbers_are_unique_in_a_snapshot'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'destination'), name='a_snapshot_is_delivered_once_to_a_destination'),
-        ),
-        migrations.AddConstraint(
-            model_name='snapshotfile',
-            constraint=models.UniqueConstraint(fields=('snapshot', 'name'), name='file_names_are_unique_in_a_snapshot'),
-        ),
-        migrations.AddConstraint(
-            model_name='splitassignment',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='split_assignments_are_numbered_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='splitassignment',
-            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_is_assigned_once_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='splitassignment',
-            constraint=models.CheckConstraint(condition=models.Q(('low__lte', models.F('high'))), name='a_split_interval_is_ordered'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'number'), name='split_assignments_are_numbered_in_a_project'), models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_is_assigned_once_in_a_project'), models.CheckConstraint(condition=models.Q(('low__lte', models.F('high'))), name='a_split_interval_is_ordered')],
+            },
         ),
     ]

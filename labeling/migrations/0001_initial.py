@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('accounts', '__first__'),
     ]
 
     operations = [
@@ -35,6 +35,56 @@ class Migration(migrations.Migration):
                 ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
                 ('withdrawn_reason', models.CharField(blank=True, max_length=200)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('is_right', None), models.Q(('outcome_by', ''), _negated=True), _connector='OR'), name='a_known_outcome_says_who_found_it')],
+            },
+        ),
+        migrations.CreateModel(
+            name='EarlierSettlement',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='earlier_settlement', serialize=False, to='labeling.trace')),
+                ('state', models.CharField(max_length=10)),
+                ('reason', models.CharField(blank=True, max_length=40)),
+                ('n_readings', models.PositiveSmallIntegerField()),
+                ('n_votes', models.PositiveSmallIntegerField()),
+                ('differs_at', models.PositiveIntegerField(blank=True, null=True)),
+                ('consensus_revision', models.PositiveIntegerField()),
+                ('changed_at', models.DateTimeField()),
+                ('n_slots', models.PositiveIntegerField()),
+                ('saved_at', models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Gold',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden gold'), ('canary', 'canary: evaluates PRMs, never shown')], max_length=10)),
+                ('accepted_first_errors', models.JSONField()),
+                ('explanation', models.TextField(blank=True)),
+                ('made_at', models.DateTimeField()),
+                ('retired_at', models.DateTimeField(blank=True, null=True)),
+                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='gold', to='labeling.trace')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('retired_at', None)), fields=('trace', 'use'), name='a_trace_is_gold_once_per_use')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Step',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveIntegerField()),
+                ('kind', models.CharField(choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], default='reasoning', max_length=12)),
+                ('is_rateable', models.BooleanField(default=True)),
+                ('agent', models.CharField(blank=True, max_length=200)),
+                ('separator', models.TextField(blank=True)),
+                ('source_position', models.PositiveIntegerField(blank=True, null=True)),
+                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='labeling.trace')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('trace', 'position'), name='a_trace_has_one_step_at_a_position')],
+            },
         ),
         migrations.CreateModel(
             name='Option',
@@ -43,7 +93,61 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveSmallIntegerField()),
                 ('origin', models.CharField(choices=[('model', 'a model'), ('human', 'a person')], default='model', max_length=8)),
                 ('text', models.TextField()),
+                ('step', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='options', to='labeling.step')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('step', 'position'), name='a_step_has_one_option_at_a_position')],
+            },
+        ),
+        migrations.CreateModel(
+            name='GoldRating',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('rating', models.SmallIntegerField()),
+                ('explanation', models.TextField(blank=True)),
+                ('gold', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='labeling.gold')),
+                ('option', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.option')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('gold', 'option'), name='a_gold_option_has_one_rating'), models.CheckConstraint(condition=models.Q(('rating__in', [-1, 0, 1])), name='a_gold_rating_is_a_rating')],
+            },
+        ),
+        migrations.CreateModel(
+            name='OptionPart',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveSmallIntegerField()),
+                ('kind', models.CharField(choices=[('text', 'text'), ('call', 'tool call'), ('result', 'tool result'), ('diff', 'diff'), ('image', 'image')], max_length=8)),
+                ('text', models.TextField(blank=True)),
+                ('name', models.CharField(blank=True, max_length=200)),
+                ('call_ref', models.CharField(blank=True, max_length=200)),
+                ('media_type', models.CharField(blank=True, max_length=100)),
+                ('data', models.BinaryField(blank=True, null=True)),
+                ('option', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='labeling.option')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('option', 'position'), name='an_option_has_one_part_at_a_position'), models.CheckConstraint(condition=models.Q(('kind', 'image'), ('data', None), _connector='OR'), name='only_images_carry_data')],
+            },
+        ),
+        migrations.CreateModel(
+            name='AdjudicationTask',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='adjudication_task', serialize=False, to='labeling.trace')),
+                ('assigned_at', models.DateTimeField()),
+                ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication_tasks', to=settings.AUTH_USER_MODEL)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='AddedSlot',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('round', models.PositiveSmallIntegerField()),
+                ('added_at', models.DateTimeField()),
+                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='added_slots', to='labeling.trace')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('trace', 'round'), name='a_round_adds_one_slot_to_a_trace')],
+            },
         ),
         migrations.CreateModel(
             name='Problem',
@@ -60,6 +164,10 @@ class Migration(migrations.Migration):
                 ('has_reference_solution', models.BooleanField(default=False)),
                 ('is_reserve', models.BooleanField(default=False)),
             ],
+            options={
+                'indexes': [models.Index(fields=['normal_digest'], name='problem_by_normal_text')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('has_reference_answer', True), ('reference_answer', None), _connector='OR'), name='an_absent_answer_is_null'), models.CheckConstraint(condition=models.Q(('has_reference_solution', True), ('reference_solution', None), _connector='OR'), name='an_absent_solution_is_null')],
+            },
         ),
         migrations.CreateModel(
             name='Project',
@@ -120,7 +228,11 @@ class Migration(migrations.Migration):
                 ('pay_per_hour', models.DecimalField(blank=True, decimal_places=2, max_digits=8, null=True)),
                 ('currency', models.CharField(default='EUR', max_length=3)),
                 ('past_pay_rates', models.JSONField(blank=True, default=list)),
+                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('completion_traces__gte', 1)), name='a_study_asks_for_work'), models.CheckConstraint(condition=models.Q(('open_limit__gte', 1)), name='a_rater_may_have_a_trace'), models.CheckConstraint(condition=models.Q(('traces_per_day', None), ('traces_per_day__gte', 1), _connector='OR'), name='a_rater_may_have_a_trace_a_day'), models.CheckConstraint(condition=models.Q(('overlap__gte', 1), ('overlap_limit__gte', models.F('overlap'))), name='overlap_is_within_its_limit'), models.CheckConstraint(condition=models.Q(('gold_bar', None), models.Q(('gold_bar__gte', 0.2), ('gold_bar__lte', 0.99)), _connector='OR'), name='the_gold_bar_leaves_room_on_both_sides'), models.CheckConstraint(condition=models.Q(('pay_per_hour', None), ('pay_per_hour__gte', 0), _connector='OR'), name='pay_is_never_negative'), models.CheckConstraint(condition=models.Q(('lease_seconds__gte', 60)), name='a_lease_lasts_a_minute_at_least'), models.CheckConstraint(condition=models.Q(('gold_share__gte', 0), ('gold_share__lte', 1)), name='gold_share_is_a_share'), models.CheckConstraint(condition=models.Q(('proven_gold_share__gte', 0), ('proven_gold_share__lte', 1)), name='proven_gold_share_is_a_share'), models.CheckConstraint(condition=models.Q(('reserve_share__gte', 0), ('reserve_share__lte', 1)), name='reserve_share_is_a_share'), models.CheckConstraint(condition=models.Q(('uniform_share__gte', 0), ('uniform_share__lte', 1)), name='uniform_share_is_a_share'), models.CheckConstraint(condition=models.Q(('reserve_problem_share__gte', 0), ('reserve_problem_share__lte', 1)), name='reserve_problem_share_is_a_share'), models.CheckConstraint(condition=models.Q(('screening_pass_share__gte', 0), ('screening_pass_share__lte', 1)), name='screening_pass_share_is_a_share')],
+            },
         ),
         migrations.CreateModel(
             name='Provenance',
@@ -133,7 +245,11 @@ class Migration(migrations.Migration):
                 ('scaffold', models.CharField(blank=True, max_length=200)),
                 ('segmenter', models.CharField(blank=True, max_length=100)),
                 ('reasoning', models.CharField(blank=True, choices=[('raw', 'raw'), ('summarised', 'summarized')], max_length=16)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'digest'), name='traces_made_alike_share_their_provenance')],
+            },
         ),
         migrations.CreateModel(
             name='Source',
@@ -151,21 +267,7 @@ class Migration(migrations.Migration):
                 ('reported_at', models.DateTimeField(blank=True, null=True)),
                 ('undone_at', models.DateTimeField(blank=True, null=True)),
                 ('added_at', models.DateTimeField()),
-            ],
-        ),
-        migrations.CreateModel(
-            name='EarlierSettlement',
-            fields=[
-                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='earlier_settlement', serialize=False, to='labeling.trace')),
-                ('state', models.CharField(max_length=10)),
-                ('reason', models.CharField(blank=True, max_length=40)),
-                ('n_readings', models.PositiveSmallIntegerField()),
-                ('n_votes', models.PositiveSmallIntegerField()),
-                ('differs_at', models.PositiveIntegerField(blank=True, null=True)),
-                ('consensus_revision', models.PositiveIntegerField()),
-                ('changed_at', models.DateTimeField()),
-                ('n_slots', models.PositiveIntegerField()),
-                ('saved_at', models.DateTimeField()),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='labeling.project')),
             ],
         ),
         migrations.CreateModel(
@@ -176,20 +278,11 @@ class Migration(migrations.Migration):
                 ('body', models.TextField()),
                 ('published_at', models.DateTimeField()),
                 ('published_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='consent_texts', to='labeling.project')),
             ],
-        ),
-        migrations.CreateModel(
-            name='Gold',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden gold'), ('canary', 'canary: evaluates PRMs, never shown')], max_length=10)),
-                ('accepted_first_errors', models.JSONField()),
-                ('explanation', models.TextField(blank=True)),
-                ('made_at', models.DateTimeField()),
-                ('retired_at', models.DateTimeField(blank=True, null=True)),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='gold', to='labeling.trace')),
-            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'version'), name='a_consent_text_version_is_published_once')],
+            },
         ),
         migrations.CreateModel(
             name='Guideline',
@@ -201,36 +294,11 @@ class Migration(migrations.Migration):
                 ('taxonomy', models.JSONField(blank=True, default=dict)),
                 ('published_at', models.DateTimeField()),
                 ('published_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='guidelines', to='labeling.project')),
             ],
-        ),
-        migrations.CreateModel(
-            name='GoldRating',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('rating', models.SmallIntegerField()),
-                ('explanation', models.TextField(blank=True)),
-                ('gold', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='labeling.gold')),
-                ('option', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.option')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='OptionPart',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField()),
-                ('kind', models.CharField(choices=[('text', 'text'), ('call', 'tool call'), ('result', 'tool result'), ('diff', 'diff'), ('image', 'image')], max_length=8)),
-                ('text', models.TextField(blank=True)),
-                ('name', models.CharField(blank=True, max_length=200)),
-                ('call_ref', models.CharField(blank=True, max_length=200)),
-                ('media_type', models.CharField(blank=True, max_length=100)),
-                ('data', models.BinaryField(blank=True, null=True)),
-                ('option', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='labeling.option')),
-            ],
-        ),
-        migrations.AddField(
-            model_name='trace',
-            name='problem',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='traces', to='labeling.problem'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'version'), name='a_guideline_version_is_published_once')],
+            },
         ),
         migrations.CreateModel(
             name='ProjectBudget',
@@ -242,6 +310,9 @@ class Migration(migrations.Migration):
                 ('warned_at', models.DateTimeField(blank=True, null=True)),
                 ('reached_at', models.DateTimeField(blank=True, null=True)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_budget_is_an_amount')],
+            },
         ),
         migrations.CreateModel(
             name='ProjectStats',
@@ -260,31 +331,6 @@ class Migration(migrations.Migration):
                 ('last_trace', models.BigIntegerField(default=0)),
             ],
         ),
-        migrations.AddField(
-            model_name='trace',
-            name='project',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='traces', to='labeling.project'),
-        ),
-        migrations.AddField(
-            model_name='project',
-            name='consent_text',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='current_in', to='labeling.consenttext'),
-        ),
-        migrations.AddField(
-            model_name='project',
-            name='created_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='project',
-            name='guideline',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='current_in', to='labeling.guideline'),
-        ),
-        migrations.AddField(
-            model_name='problem',
-            name='project',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='problems', to='labeling.project'),
-        ),
         migrations.CreateModel(
             name='Manifest',
             fields=[
@@ -300,21 +346,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='Lane',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('arm', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('chosen', 'chosen by a person'), ('top_up', 'top-up'), ('opinion', 'additional label'), ('reserve', 'held-out'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
-                ('generation', models.PositiveIntegerField(default=0)),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lanes', to='labeling.project')),
-            ],
-        ),
-        migrations.AddField(
-            model_name='guideline',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='guidelines', to='labeling.project'),
-        ),
-        migrations.CreateModel(
             name='DailyProjectStats',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -322,55 +353,9 @@ class Migration(migrations.Migration):
                 ('content', models.JSONField(default=dict)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='daily_figures', to='labeling.project')),
             ],
-        ),
-        migrations.AddField(
-            model_name='consenttext',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='consent_texts', to='labeling.project'),
-        ),
-        migrations.CreateModel(
-            name='Assignment',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('lane_key', models.BigIntegerField(blank=True, null=True)),
-                ('purpose', models.CharField(choices=[('work', 'work'), ('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('adjudication', 'adjudication')], default='work', max_length=12)),
-                ('attempt', models.IntegerField(default=1)),
-                ('origin', models.TextField(choices=[('here', 'made here'), ('imported', 'imported')], default='here')),
-                ('population', models.CharField(choices=[('scheduled', 'scheduled'), ('opinion', 'additional label'), ('chosen', 'chosen by a person'), ('extra', 'extra')], default='scheduled', max_length=10)),
-                ('state', models.TextField(choices=[('held', 'held'), ('opened', 'opened'), ('submitted', 'submitted'), ('released', 'released'), ('lapsed', 'lapsed')])),
-                ('holds_slot', models.BooleanField(default=False)),
-                ('held_at', models.DateTimeField(blank=True, null=True)),
-                ('first_held_at', models.DateTimeField(blank=True, null=True)),
-                ('opened_at', models.DateTimeField(blank=True, null=True)),
-                ('lease_ends_at', models.DateTimeField(blank=True, null=True)),
-                ('submitted_at', models.DateTimeField(blank=True, null=True)),
-                ('reopened_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_reason', models.CharField(blank=True, max_length=300)),
-                ('is_end_news', models.BooleanField(db_default=False, default=False)),
-                ('finish_reason', models.CharField(blank=True, max_length=32, null=True)),
-                ('saw_reference_answer', models.BooleanField(blank=True, null=True)),
-                ('saw_final_verdict', models.BooleanField(blank=True, null=True)),
-                ('is_assisted', models.BooleanField(default=False)),
-                ('due_at', models.DateTimeField(blank=True, null=True)),
-                ('revision', models.SmallIntegerField(default=1)),
-                ('submitted_revision', models.PositiveSmallIntegerField(default=0)),
-                ('version', models.IntegerField(default=0)),
-                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.trace')),
-                ('guideline', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
-                ('lane', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.lane')),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='labeling.project')),
-            ],
-        ),
-        migrations.AddField(
-            model_name='trace',
-            name='provenance',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='traces', to='labeling.provenance'),
-        ),
-        migrations.AddField(
-            model_name='provenance',
-            name='project',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'day'), name='a_day_has_its_figures_once')],
+            },
         ),
         migrations.CreateModel(
             name='Rater',
@@ -397,16 +382,9 @@ class Migration(migrations.Migration):
                 ('read_guideline', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='raters', to=settings.AUTH_USER_MODEL)),
             ],
-        ),
-        migrations.CreateModel(
-            name='LaneCursor',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.BigIntegerField()),
-                ('read_at', models.DateTimeField()),
-                ('lane', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.lane')),
-                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
-            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'labeler'), name='a_pseudonym_stands_for_one_rater'), models.UniqueConstraint(condition=models.Q(('user__isnull', False)), fields=('project', 'user'), name='a_user_is_one_rater_in_a_project'), models.UniqueConstraint(condition=models.Q(('kind', 'unknown')), fields=('project',), name='a_project_has_one_unknown_rater'), models.UniqueConstraint(condition=models.Q(('kind', 'machine')), fields=('project', 'machine'), name='a_machine_is_one_rater_in_a_project'), models.CheckConstraint(condition=models.Q(('kind', 'member'), ('user__isnull', True), _connector='OR'), name='only_members_have_a_user'), models.CheckConstraint(condition=models.Q(('paused_at__isnull', False), ('is_paused_by_check', False), _connector='OR'), name='a_check_pauses_at_some_time'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'unknown'), ('labeler', None)), models.Q(models.Q(('kind', 'unknown'), _negated=True), ('labeler__isnull', False)), _connector='OR'), name='everybody_but_the_unknown_rater_has_a_pseudonym'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'machine'), models.Q(('machine', ''), _negated=True)), models.Q(models.Q(('kind', 'machine'), _negated=True), ('machine', '')), _connector='OR'), name='a_machine_says_what_it_is')],
+            },
         ),
         migrations.CreateModel(
             name='GuidelineAcknowledgment',
@@ -416,21 +394,9 @@ class Migration(migrations.Migration):
                 ('guideline', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='readings', to='labeling.guideline')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='readings', to='labeling.rater')),
             ],
-        ),
-        migrations.CreateModel(
-            name='GoldAnswer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden gold'), ('canary', 'canary: evaluates PRMs, never shown')], max_length=10)),
-                ('attempt', models.PositiveIntegerField(default=1)),
-                ('first_error', models.PositiveIntegerField(blank=True, null=True)),
-                ('verdict', models.CharField(choices=[('right', 'correct'), ('missed', 'missed error'), ('blamed', 'false alarm'), ('gave_up', 'gave up')], max_length=8)),
-                ('answered_at', models.DateTimeField()),
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='gold_answer', to='labeling.assignment')),
-                ('gold', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.gold')),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='gold_answers', to='labeling.project')),
-                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='gold_answers', to='labeling.rater')),
-            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'guideline'), name='a_rater_reads_a_guideline_version_once')],
+            },
         ),
         migrations.CreateModel(
             name='Consent',
@@ -440,45 +406,9 @@ class Migration(migrations.Migration):
                 ('text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='consents', to='labeling.consenttext')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='labeling.rater')),
             ],
-        ),
-        migrations.AddField(
-            model_name='assignment',
-            name='rater',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.rater'),
-        ),
-        migrations.CreateModel(
-            name='AgreementTally',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step_kind', models.CharField(choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
-                ('is_alternative', models.BooleanField(default=False)),
-                ('generation', models.PositiveIntegerField(default=0)),
-                ('has_two_guidelines', models.BooleanField(default=False)),
-                ('n_steps', models.PositiveIntegerField()),
-                ('first_end', models.PositiveIntegerField()),
-                ('second_end', models.PositiveIntegerField(blank=True, null=True)),
-                ('is_first_censored', models.BooleanField()),
-                ('is_second_censored', models.BooleanField(blank=True, null=True)),
-                ('first_kind', models.CharField(blank=True, choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
-                ('second_kind', models.CharField(blank=True, choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
-                ('negative', models.PositiveSmallIntegerField(default=0)),
-                ('neutral', models.PositiveSmallIntegerField(default=0)),
-                ('positive', models.PositiveSmallIntegerField(default=0)),
-                ('negative_negative', models.PositiveSmallIntegerField(default=0)),
-                ('negative_neutral', models.PositiveSmallIntegerField(default=0)),
-                ('negative_positive', models.PositiveSmallIntegerField(default=0)),
-                ('neutral_neutral', models.PositiveSmallIntegerField(default=0)),
-                ('neutral_positive', models.PositiveSmallIntegerField(default=0)),
-                ('positive_positive', models.PositiveSmallIntegerField(default=0)),
-                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tallies', to='labeling.trace')),
-                ('first', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
-                ('second', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
-                ('guideline', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
-                ('problem', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.problem')),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tallies', to='labeling.project')),
-                ('first_rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater')),
-                ('second_rater', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater')),
-            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'text'), name='a_rater_agrees_to_a_text_once')],
+            },
         ),
         migrations.CreateModel(
             name='RaterGroup',
@@ -491,11 +421,36 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rater_groups', to='labeling.project')),
                 ('raters', models.ManyToManyField(related_name='groups', to='labeling.rater')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(models.Q(('name', ''), _negated=True), ('deleted_at', None)), fields=('project', 'name'), name='a_group_has_its_name_alone'), models.CheckConstraint(condition=models.Q(models.Q(('person', None), models.Q(('name', ''), _negated=True)), models.Q(('name', ''), ('person__isnull', False)), _connector='OR'), name='a_group_has_a_name_or_is_one_person')],
+            },
         ),
-        migrations.AddField(
-            model_name='lane',
-            name='group',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='lanes', to='labeling.ratergroup'),
+        migrations.CreateModel(
+            name='Lane',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('arm', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('chosen', 'chosen by a person'), ('top_up', 'top-up'), ('opinion', 'additional label'), ('reserve', 'held-out'), ('uniform', 'uniform'), ('policy', 'policy')], max_length=10)),
+                ('generation', models.PositiveIntegerField(default=0)),
+                ('closed_at', models.DateTimeField(blank=True, null=True)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lanes', to='labeling.project')),
+                ('group', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='lanes', to='labeling.ratergroup')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'arm', 'generation', 'group'), name='an_arm_has_one_lane_a_generation_and_group', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('group', None), ('arm', 'chosen'), _connector='OR'), name='only_chosen_traces_are_for_a_group')],
+            },
+        ),
+        migrations.CreateModel(
+            name='LaneCursor',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.BigIntegerField()),
+                ('read_at', models.DateTimeField()),
+                ('lane', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.lane')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'lane'), name='a_rater_reads_a_lane_from_one_place')],
+            },
         ),
         migrations.CreateModel(
             name='RaterModelFit',
@@ -526,6 +481,9 @@ class Migration(migrations.Migration):
                 ('lower_bound', models.FloatField(blank=True, null=True)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='fits', to='labeling.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'basis', 'number'), name='a_fit_has_one_number_in_its_project')],
+            },
         ),
         migrations.CreateModel(
             name='Consensus',
@@ -549,45 +507,10 @@ class Migration(migrations.Migration):
                 ('assisted_fit', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.ratermodelfit')),
                 ('fit', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.ratermodelfit')),
             ],
-        ),
-        migrations.CreateModel(
-            name='RatingEdit',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('client', models.CharField(max_length=32)),
-                ('sequence', models.PositiveIntegerField()),
-                ('seen', models.PositiveIntegerField()),
-                ('version', models.PositiveIntegerField()),
-                ('revision', models.PositiveSmallIntegerField()),
-                ('kind', models.CharField(choices=[('rate', 'rated'), ('undo', 'undid'), ('choose', 'chose an option'), ('write_step', 'wrote a step'), ('comment', 'commented'), ('missing', 'noted what is missing'), ('answer', 'answered a question')], max_length=12)),
-                ('step', models.PositiveIntegerField()),
-                ('option', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('question', models.CharField(blank=True, db_default='', max_length=40)),
-                ('rating', models.SmallIntegerField(blank=True, null=True)),
-                ('flagged', models.BooleanField(blank=True, null=True)),
-                ('category', models.CharField(blank=True, max_length=500)),
-                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
-                ('severity', models.PositiveSmallIntegerField(blank=True, choices=[(1, 'low'), (2, 'medium'), (3, 'high')], null=True)),
-                ('evidence', models.JSONField(blank=True, null=True)),
-                ('text', models.TextField(blank=True)),
-                ('active_ms', models.PositiveIntegerField(default=0)),
-                ('made_at', models.DateTimeField(blank=True, null=True)),
-                ('arrived_at', models.DateTimeField()),
-                ('was_late', models.BooleanField(default=False)),
-                ('was_applied', models.BooleanField()),
-                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='writes', to='labeling.assignment')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='TraceAnswer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('revision', models.PositiveSmallIntegerField(default=1)),
-                ('question', models.CharField(max_length=40)),
-                ('value', models.TextField()),
-                ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.assignment')),
-            ],
+            options={
+                'indexes': [models.Index(fields=['project', '-made_at', '-id'], name='consensus_newest')],
+                'constraints': [models.UniqueConstraint(fields=('trace', 'revision'), name='a_consensus_revision_is_made_once'), models.CheckConstraint(condition=models.Q(models.Q(('confidence', None), ('source', 'person')), models.Q(('confidence__isnull', False), ('source', 'raters')), _connector='OR'), name='only_raters_have_a_share_of_votes'), models.CheckConstraint(condition=models.Q(models.Q(('fit', None), ('posterior', None), ('probability', None)), models.Q(('fit__isnull', False), ('posterior__isnull', False), ('probability__gte', 0), ('probability__lte', 1)), _connector='OR'), name='a_probability_names_its_fit'), models.CheckConstraint(condition=models.Q(models.Q(('assisted_fit', None), ('assisted_posterior', None)), models.Q(('assisted_fit__isnull', False), ('assisted_posterior__isnull', False)), _connector='OR'), name='an_assisted_posterior_names_its_fit')],
+            },
         ),
         migrations.CreateModel(
             name='ReportCount',
@@ -601,6 +524,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='report_counts', to='labeling.project')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'rater'), name='reports_of_a_rater_are_counted_once')],
+            },
         ),
         migrations.CreateModel(
             name='ScreeningResult',
@@ -614,27 +540,9 @@ class Migration(migrations.Migration):
                 ('decided_at', models.DateTimeField()),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='screening_results', to='labeling.rater')),
             ],
-        ),
-        migrations.CreateModel(
-            name='SetAside',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('since_at', models.DateTimeField(blank=True, null=True)),
-                ('until_at', models.DateTimeField()),
-                ('reason', models.CharField(max_length=300)),
-                ('made_at', models.DateTimeField()),
-                ('undone_at', models.DateTimeField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='set_asides', to='labeling.project')),
-                ('rater', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='set_asides', to='labeling.rater')),
-                ('undone_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.AddField(
-            model_name='assignment',
-            name='set_aside',
-            field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.setaside'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'attempt'), name='an_attempt_at_the_screening_ends_once'), models.CheckConstraint(condition=models.Q(('attempt__gte', 1), ('n_needed__lte', models.F('n_traces')), ('n_right__lte', models.F('n_traces'))), name='a_screening_counts_its_own_traces'), models.CheckConstraint(condition=models.Q(models.Q(('has_passed', True), ('n_right__gte', models.F('n_needed'))), models.Q(('has_passed', False), ('n_right__lt', models.F('n_needed'))), _connector='OR'), name='a_screening_is_passed_by_its_mark')],
+            },
         ),
         migrations.CreateModel(
             name='SettlementDay',
@@ -646,21 +554,9 @@ class Migration(migrations.Migration):
                 ('steps', models.BigIntegerField()),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='settlement_days', to='labeling.project')),
             ],
-        ),
-        migrations.AddField(
-            model_name='trace',
-            name='source',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='traces', to='labeling.source'),
-        ),
-        migrations.AddField(
-            model_name='source',
-            name='project',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='labeling.project'),
-        ),
-        migrations.AddField(
-            model_name='problem',
-            name='source',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='problems', to='labeling.source'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'state', 'day'), name='a_state_is_counted_once_a_day')],
+            },
         ),
         migrations.CreateModel(
             name='BenchmarkProblem',
@@ -670,6 +566,10 @@ class Migration(migrations.Migration):
                 ('listed_at', models.DateTimeField()),
                 ('source', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='benchmark_problems', to='labeling.source')),
             ],
+            options={
+                'indexes': [models.Index(fields=['normal_digest'], name='benchmark_by_normal_text')],
+                'constraints': [models.UniqueConstraint(fields=('source', 'normal_digest'), name='a_list_names_a_problem_once')],
+            },
         ),
         migrations.CreateModel(
             name='SteeringRule',
@@ -683,94 +583,9 @@ class Migration(migrations.Migration):
                 ('group', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rules', to='labeling.ratergroup')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='steering_rules', to='labeling.project')),
             ],
-        ),
-        migrations.CreateModel(
-            name='Step',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], default='reasoning', max_length=12)),
-                ('is_rateable', models.BooleanField(default=True)),
-                ('agent', models.CharField(blank=True, max_length=200)),
-                ('separator', models.TextField(blank=True)),
-                ('source_position', models.PositiveIntegerField(blank=True, null=True)),
-                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='labeling.trace')),
-            ],
-        ),
-        migrations.AddField(
-            model_name='option',
-            name='step',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='options', to='labeling.step'),
-        ),
-        migrations.CreateModel(
-            name='StepReview',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('revision', models.PositiveSmallIntegerField(default=1)),
-                ('shown', models.TextField(blank=True, null=True)),
-                ('chosen', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('written_text', models.TextField(blank=True, null=True)),
-                ('written_rating', models.SmallIntegerField(blank=True, null=True)),
-                ('written_flagged', models.BooleanField(blank=True, null=True)),
-                ('written_corrected_rating', models.SmallIntegerField(blank=True, null=True)),
-                ('comment', models.TextField(blank=True)),
-                ('missing', models.TextField(blank=True, db_default='')),
-                ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='turns', to='labeling.assignment')),
-                ('step', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='turns', to='labeling.step')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Judgment',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('rating', models.SmallIntegerField(blank=True, null=True)),
-                ('flagged', models.BooleanField(blank=True, null=True)),
-                ('category', models.CharField(blank=True, max_length=500)),
-                ('reason', models.TextField(blank=True)),
-                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
-                ('severity', models.PositiveSmallIntegerField(blank=True, choices=[(1, 'low'), (2, 'medium'), (3, 'high')], null=True)),
-                ('evidence', models.JSONField(blank=True, null=True)),
-                ('value', models.FloatField(blank=True, null=True)),
-                ('rollouts', models.PositiveIntegerField(blank=True, null=True)),
-                ('successes', models.PositiveIntegerField(blank=True, null=True)),
-                ('option', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='labeling.option')),
-                ('turn', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='judgments', to='labeling.stepreview')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Submission',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('revision', models.PositiveSmallIntegerField(default=1)),
-                ('submitted_at', models.DateTimeField(blank=True, null=True)),
-                ('finish_reason', models.CharField(blank=True, max_length=32, null=True)),
-                ('finish_note', models.TextField(blank=True)),
-                ('total_ms', models.BigIntegerField(blank=True, null=True)),
-                ('generation', models.IntegerField(blank=True, null=True)),
-                ('is_quality_control', models.BooleanField(blank=True, null=True)),
-                ('is_screening', models.BooleanField(blank=True, null=True)),
-                ('protocol', models.CharField(blank=True, db_default='', max_length=16)),
-                ('record_digest', models.CharField(blank=True, max_length=64, null=True)),
-                ('record_occurrence', models.PositiveIntegerField(blank=True, null=True)),
-                ('residue', models.BinaryField(blank=True, null=True)),
-                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='labeling.assignment')),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='labeling.project')),
-                ('source', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.source')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='ManifestRow',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('consensus_revision', models.PositiveIntegerField(blank=True, null=True)),
-                ('score_version', models.CharField(blank=True, max_length=200)),
-                ('is_contested', models.BooleanField(null=True)),
-                ('manifest', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='rows', to='labeling.manifest')),
-                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.trace')),
-                ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.submission')),
-            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('share__gt', 0), ('share__lte', 1)), name='a_rule_samples_a_share')],
+            },
         ),
         migrations.CreateModel(
             name='TraceDraw',
@@ -788,6 +603,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='draws', to='labeling.project')),
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='draws', to='labeling.trace')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'batch', 'rank'), name='a_batch_has_one_draw_at_a_rank'), models.UniqueConstraint(fields=('project', 'batch', 'trace'), name='a_batch_draws_a_trace_once'), models.CheckConstraint(condition=models.Q(('q__gt', 0), ('q__lte', 1)), name='a_draw_has_a_probability'), models.CheckConstraint(condition=models.Q(('n_left__gte', 1), ('n_left__lte', models.F('pool_size'))), name='a_draw_leaves_its_pool')],
+            },
         ),
         migrations.CreateModel(
             name='QueueEntry',
@@ -801,11 +619,10 @@ class Migration(migrations.Migration):
                 ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='queue_entries', to='labeling.trace')),
                 ('draw', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.tracedraw')),
             ],
-        ),
-        migrations.AddField(
-            model_name='assignment',
-            name='draw',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.tracedraw'),
+            options={
+                'indexes': [models.Index(models.F('lane'), models.OrderBy(models.F('key'), descending=True), models.OrderBy(models.F('trace'), descending=True), condition=models.Q(('is_open', True)), name='entry_next')],
+                'constraints': [models.UniqueConstraint(fields=('trace', 'lane'), name='a_trace_stands_once_in_a_lane'), models.CheckConstraint(condition=models.Q(('slots__gte', 0), ('slots_left__gte', 0)), name='slots_are_never_negative')],
+            },
         ),
         migrations.CreateModel(
             name='TraceTag',
@@ -816,15 +633,10 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tags', to='labeling.project')),
                 ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tags', to='labeling.trace')),
             ],
-        ),
-        migrations.CreateModel(
-            name='TrainingFeedback',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('given_at', models.DateTimeField()),
-                ('read_at', models.DateTimeField(blank=True, null=True)),
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='lesson', to='labeling.assignment')),
-            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'name', '-trace'], name='tag_by_name')],
+                'constraints': [models.UniqueConstraint(fields=('trace', 'name'), name='a_trace_has_a_tag_once')],
+            },
         ),
         migrations.CreateModel(
             name='WorkDay',
@@ -837,14 +649,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='work_days', to='labeling.project')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
             ],
-        ),
-        migrations.CreateModel(
-            name='AdjudicationTask',
-            fields=[
-                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='adjudication_task', serialize=False, to='labeling.trace')),
-                ('assigned_at', models.DateTimeField()),
-                ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication_tasks', to=settings.AUTH_USER_MODEL)),
-            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'day', 'rater'), name='a_rater_has_a_work_day_once'), models.CheckConstraint(condition=models.Q(('active_ms__gte', 0), ('paid_ms__gte', models.F('active_ms'))), name='all_work_is_paid')],
+            },
         ),
         migrations.CreateModel(
             name='Settlement',
@@ -862,524 +669,9 @@ class Migration(migrations.Migration):
                 ('retry_at', models.DateTimeField(blank=True, null=True)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='settlements', to='labeling.project')),
             ],
-        ),
-        migrations.CreateModel(
-            name='AddedSlot',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('round', models.PositiveSmallIntegerField()),
-                ('added_at', models.DateTimeField()),
-                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='added_slots', to='labeling.trace')),
-            ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('trace', 'round'), name='a_round_adds_one_slot_to_a_trace')],
+                'indexes': [models.Index(condition=models.Q(('is_due', True)), fields=['project', 'n_failures', 'trace'], name='settlement_due'), models.Index(fields=['project', 'state', 'changed_at', 'trace'], name='settlement_by_state')],
             },
-        ),
-        migrations.CreateModel(
-            name='FirstErrorReport',
-            fields=[
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='report', serialize=False, to='labeling.assignment')),
-                ('revision', models.PositiveSmallIntegerField()),
-                ('first_error', models.PositiveIntegerField(blank=True, null=True)),
-                ('n_passed', models.PositiveIntegerField()),
-                ('is_censored', models.BooleanField()),
-                ('has_bad_problem', models.BooleanField(default=False)),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='reports', to='labeling.project')),
-                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='reports', to='labeling.rater')),
-                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reports', to='labeling.trace')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='CorrectionRequest',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('revision', models.PositiveSmallIntegerField()),
-                ('note', models.TextField()),
-                ('asked_at', models.DateTimeField()),
-                ('answered_at', models.DateTimeField(blank=True, null=True)),
-                ('was_corrected', models.BooleanField(blank=True, null=True)),
-                ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='correction_requests', to='labeling.assignment')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('answered_at', None)), fields=('assignment',), name='one_open_request_for_an_assignment'), models.CheckConstraint(condition=models.Q(models.Q(('answered_at', None), ('was_corrected', None)), models.Q(('answered_at__isnull', False), ('was_corrected__isnull', False)), _connector='OR'), name='an_answered_request_says_what_came_of_it')],
-            },
-        ),
-        migrations.AddConstraint(
-            model_name='gold',
-            constraint=models.UniqueConstraint(condition=models.Q(('retired_at', None)), fields=('trace', 'use'), name='a_trace_is_gold_once_per_use'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldrating',
-            constraint=models.UniqueConstraint(fields=('gold', 'option'), name='a_gold_option_has_one_rating'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldrating',
-            constraint=models.CheckConstraint(condition=models.Q(('rating__in', [-1, 0, 1])), name='a_gold_rating_is_a_rating'),
-        ),
-        migrations.AddConstraint(
-            model_name='optionpart',
-            constraint=models.UniqueConstraint(fields=('option', 'position'), name='an_option_has_one_part_at_a_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='optionpart',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'image'), ('data', None), _connector='OR'), name='only_images_carry_data'),
-        ),
-        migrations.AddConstraint(
-            model_name='projectbudget',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='a_budget_is_an_amount'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('completion_traces__gte', 1)), name='a_study_asks_for_work'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('open_limit__gte', 1)), name='a_rater_may_have_a_trace'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('traces_per_day', None), ('traces_per_day__gte', 1), _connector='OR'), name='a_rater_may_have_a_trace_a_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('overlap__gte', 1), ('overlap_limit__gte', models.F('overlap'))), name='overlap_is_within_its_limit'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('gold_bar', None), models.Q(('gold_bar__gte', 0.2), ('gold_bar__lte', 0.99)), _connector='OR'), name='the_gold_bar_leaves_room_on_both_sides'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('pay_per_hour', None), ('pay_per_hour__gte', 0), _connector='OR'), name='pay_is_never_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('lease_seconds__gte', 60)), name='a_lease_lasts_a_minute_at_least'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('gold_share__gte', 0), ('gold_share__lte', 1)), name='gold_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('proven_gold_share__gte', 0), ('proven_gold_share__lte', 1)), name='proven_gold_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('reserve_share__gte', 0), ('reserve_share__lte', 1)), name='reserve_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('uniform_share__gte', 0), ('uniform_share__lte', 1)), name='uniform_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('reserve_problem_share__gte', 0), ('reserve_problem_share__lte', 1)), name='reserve_problem_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='project',
-            constraint=models.CheckConstraint(condition=models.Q(('screening_pass_share__gte', 0), ('screening_pass_share__lte', 1)), name='screening_pass_share_is_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='guideline',
-            constraint=models.UniqueConstraint(fields=('project', 'version'), name='a_guideline_version_is_published_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='dailyprojectstats',
-            constraint=models.UniqueConstraint(fields=('project', 'day'), name='a_day_has_its_figures_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='consenttext',
-            constraint=models.UniqueConstraint(fields=('project', 'version'), name='a_consent_text_version_is_published_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='provenance',
-            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='traces_made_alike_share_their_provenance'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.UniqueConstraint(fields=('project', 'labeler'), name='a_pseudonym_stands_for_one_rater'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.UniqueConstraint(condition=models.Q(('user__isnull', False)), fields=('project', 'user'), name='a_user_is_one_rater_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'unknown')), fields=('project',), name='a_project_has_one_unknown_rater'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'machine')), fields=('project', 'machine'), name='a_machine_is_one_rater_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'member'), ('user__isnull', True), _connector='OR'), name='only_members_have_a_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.CheckConstraint(condition=models.Q(('paused_at__isnull', False), ('is_paused_by_check', False), _connector='OR'), name='a_check_pauses_at_some_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'unknown'), ('labeler', None)), models.Q(models.Q(('kind', 'unknown'), _negated=True), ('labeler__isnull', False)), _connector='OR'), name='everybody_but_the_unknown_rater_has_a_pseudonym'),
-        ),
-        migrations.AddConstraint(
-            model_name='rater',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'machine'), models.Q(('machine', ''), _negated=True)), models.Q(models.Q(('kind', 'machine'), _negated=True), ('machine', '')), _connector='OR'), name='a_machine_says_what_it_is'),
-        ),
-        migrations.AddConstraint(
-            model_name='lanecursor',
-            constraint=models.UniqueConstraint(fields=('rater', 'lane'), name='a_rater_reads_a_lane_from_one_place'),
-        ),
-        migrations.AddConstraint(
-            model_name='guidelineacknowledgment',
-            constraint=models.UniqueConstraint(fields=('rater', 'guideline'), name='a_rater_reads_a_guideline_version_once'),
-        ),
-        migrations.AddIndex(
-            model_name='goldanswer',
-            index=models.Index(fields=['rater', 'use', 'answered_at'], name='gold_answer_of_rater'),
-        ),
-        migrations.AddIndex(
-            model_name='goldanswer',
-            index=models.Index(fields=['project', 'use', 'answered_at'], name='gold_answer_in_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldanswer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('verdict', 'gave_up'), _negated=True), ('first_error', None), _connector='OR'), name='who_gave_up_named_no_error'),
-        ),
-        migrations.AddConstraint(
-            model_name='consent',
-            constraint=models.UniqueConstraint(fields=('rater', 'text'), name='a_rater_agrees_to_a_text_once'),
-        ),
-        migrations.AddIndex(
-            model_name='agreementtally',
-            index=models.Index(fields=['project'], name='tally_of_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='agreementtally',
-            constraint=models.UniqueConstraint(fields=('trace', 'step_kind', 'is_alternative'), name='a_trace_is_tallied_once_for_a_kind_of_option'),
-        ),
-        migrations.AddConstraint(
-            model_name='agreementtally',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('is_second_censored', None), ('second', None), ('second_end', None), ('second_rater', None)), models.Q(('second__isnull', False), ('second_rater__isnull', False)), _connector='OR'), name='a_second_reading_is_known_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratergroup',
-            constraint=models.UniqueConstraint(condition=models.Q(models.Q(('name', ''), _negated=True), ('deleted_at', None)), fields=('project', 'name'), name='a_group_has_its_name_alone'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratergroup',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('person', None), models.Q(('name', ''), _negated=True)), models.Q(('name', ''), ('person__isnull', False)), _connector='OR'), name='a_group_has_a_name_or_is_one_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.UniqueConstraint(fields=('project', 'arm', 'generation', 'group'), name='an_arm_has_one_lane_a_generation_and_group', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.CheckConstraint(condition=models.Q(('group', None), ('arm', 'chosen'), _connector='OR'), name='only_chosen_traces_are_for_a_group'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratermodelfit',
-            constraint=models.UniqueConstraint(fields=('project', 'basis', 'number'), name='a_fit_has_one_number_in_its_project'),
-        ),
-        migrations.AddIndex(
-            model_name='consensus',
-            index=models.Index(fields=['project', '-made_at', '-id'], name='consensus_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='consensus',
-            constraint=models.UniqueConstraint(fields=('trace', 'revision'), name='a_consensus_revision_is_made_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='consensus',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('confidence', None), ('source', 'person')), models.Q(('confidence__isnull', False), ('source', 'raters')), _connector='OR'), name='only_raters_have_a_share_of_votes'),
-        ),
-        migrations.AddConstraint(
-            model_name='consensus',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('fit', None), ('posterior', None), ('probability', None)), models.Q(('fit__isnull', False), ('posterior__isnull', False), ('probability__gte', 0), ('probability__lte', 1)), _connector='OR'), name='a_probability_names_its_fit'),
-        ),
-        migrations.AddConstraint(
-            model_name='consensus',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('assisted_fit', None), ('assisted_posterior', None)), models.Q(('assisted_fit__isnull', False), ('assisted_posterior__isnull', False)), _connector='OR'), name='an_assisted_posterior_names_its_fit'),
-        ),
-        migrations.AddConstraint(
-            model_name='traceanswer',
-            constraint=models.UniqueConstraint(fields=('assignment', 'revision', 'question'), name='a_question_is_answered_once_a_revision'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratingedit',
-            constraint=models.UniqueConstraint(fields=('assignment', 'client', 'sequence'), name='a_write_arrives_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratingedit',
-            constraint=models.CheckConstraint(condition=models.Q(('was_late', False), ('was_applied', False), _connector='OR'), name='a_late_write_is_kept_only'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratingedit',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['rate', 'undo']), _negated=True), ('option__isnull', False), _connector='OR'), name='a_rating_names_its_option'),
-        ),
-        migrations.AddConstraint(
-            model_name='ratingedit',
-            constraint=models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_written_rating_is_on_the_scale'),
-        ),
-        migrations.AddConstraint(
-            model_name='reportcount',
-            constraint=models.UniqueConstraint(fields=('project', 'rater'), name='reports_of_a_rater_are_counted_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='screeningresult',
-            constraint=models.UniqueConstraint(fields=('rater', 'attempt'), name='an_attempt_at_the_screening_ends_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='screeningresult',
-            constraint=models.CheckConstraint(condition=models.Q(('attempt__gte', 1), ('n_needed__lte', models.F('n_traces')), ('n_right__lte', models.F('n_traces'))), name='a_screening_counts_its_own_traces'),
-        ),
-        migrations.AddConstraint(
-            model_name='screeningresult',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('has_passed', True), ('n_right__gte', models.F('n_needed'))), models.Q(('has_passed', False), ('n_right__lt', models.F('n_needed'))), _connector='OR'), name='a_screening_is_passed_by_its_mark'),
-        ),
-        migrations.AddIndex(
-            model_name='setaside',
-            index=models.Index(fields=['project', '-made_at'], name='set_aside_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='setaside',
-            constraint=models.CheckConstraint(condition=models.Q(('since_at', None), ('since_at__lte', models.F('until_at')), _connector='OR'), name='a_set_aside_begins_before_it_ends'),
-        ),
-        migrations.AddConstraint(
-            model_name='setaside',
-            constraint=models.CheckConstraint(condition=models.Q(('undone_at', None), ('undone_at__gte', models.F('made_at')), _connector='OR'), name='a_set_aside_is_undone_after_it_was_made'),
-        ),
-        migrations.AddConstraint(
-            model_name='settlementday',
-            constraint=models.UniqueConstraint(fields=('project', 'state', 'day'), name='a_state_is_counted_once_a_day'),
-        ),
-        migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(fields=['project', '-id'], name='trace_by_arrival'),
-        ),
-        migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(condition=models.Q(('withdrawn_at__isnull', False)), fields=['project'], name='trace_withdrawn'),
-        ),
-        migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(condition=models.Q(('ref', ''), _negated=True), fields=['project', 'ref'], name='trace_by_ref'),
-        ),
-        migrations.AddConstraint(
-            model_name='trace',
-            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_trace_stands_once_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='trace',
-            constraint=models.CheckConstraint(condition=models.Q(('is_right', None), models.Q(('outcome_by', ''), _negated=True), _connector='OR'), name='a_known_outcome_says_who_found_it'),
-        ),
-        migrations.AddIndex(
-            model_name='problem',
-            index=models.Index(fields=['normal_digest'], name='problem_by_normal_text'),
-        ),
-        migrations.AddConstraint(
-            model_name='problem',
-            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_stands_once_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='problem',
-            constraint=models.CheckConstraint(condition=models.Q(('has_reference_answer', True), ('reference_answer', None), _connector='OR'), name='an_absent_answer_is_null'),
-        ),
-        migrations.AddConstraint(
-            model_name='problem',
-            constraint=models.CheckConstraint(condition=models.Q(('has_reference_solution', True), ('reference_solution', None), _connector='OR'), name='an_absent_solution_is_null'),
-        ),
-        migrations.AddIndex(
-            model_name='benchmarkproblem',
-            index=models.Index(fields=['normal_digest'], name='benchmark_by_normal_text'),
-        ),
-        migrations.AddConstraint(
-            model_name='benchmarkproblem',
-            constraint=models.UniqueConstraint(fields=('source', 'normal_digest'), name='a_list_names_a_problem_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='steeringrule',
-            constraint=models.CheckConstraint(condition=models.Q(('share__gt', 0), ('share__lte', 1)), name='a_rule_samples_a_share'),
-        ),
-        migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('trace', 'position'), name='a_trace_has_one_step_at_a_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='option',
-            constraint=models.UniqueConstraint(fields=('step', 'position'), name='a_step_has_one_option_at_a_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='stepreview',
-            constraint=models.UniqueConstraint(fields=('assignment', 'revision', 'step'), name='a_step_has_one_turn_a_revision'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.UniqueConstraint(fields=('turn', 'option'), name='one_judgment_per_turn_and_option'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_rating_is_negative_neutral_or_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('rollouts', None), ('successes', None)), ('successes__lte', models.F('rollouts')), _connector='OR'), name='successes_are_among_the_rollouts'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(('error_link__in', ['', 'recovers', 'independent'])), name='a_link_to_an_error_is_a_known_mark'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.CheckConstraint(condition=models.Q(('severity', None), ('severity__in', [1, 2, 3]), _connector='OR'), name='a_severity_is_low_medium_or_high'),
-        ),
-        migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(fields=('assignment', 'revision'), name='a_revision_is_submitted_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(fields=('project', 'record_digest', 'record_occurrence'), name='a_record_is_imported_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='manifestrow',
-            constraint=models.UniqueConstraint(fields=('manifest', 'position'), name='a_manifest_has_one_row_at_a_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='tracedraw',
-            constraint=models.UniqueConstraint(fields=('project', 'batch', 'rank'), name='a_batch_has_one_draw_at_a_rank'),
-        ),
-        migrations.AddConstraint(
-            model_name='tracedraw',
-            constraint=models.UniqueConstraint(fields=('project', 'batch', 'trace'), name='a_batch_draws_a_trace_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='tracedraw',
-            constraint=models.CheckConstraint(condition=models.Q(('q__gt', 0), ('q__lte', 1)), name='a_draw_has_a_probability'),
-        ),
-        migrations.AddConstraint(
-            model_name='tracedraw',
-            constraint=models.CheckConstraint(condition=models.Q(('n_left__gte', 1), ('n_left__lte', models.F('pool_size'))), name='a_draw_leaves_its_pool'),
-        ),
-        migrations.AddIndex(
-            model_name='queueentry',
-            index=models.Index(models.F('lane'), models.OrderBy(models.F('key'), descending=True), models.OrderBy(models.F('trace'), descending=True), condition=models.Q(('is_open', True)), name='entry_next'),
-        ),
-        migrations.AddConstraint(
-            model_name='queueentry',
-            constraint=models.UniqueConstraint(fields=('trace', 'lane'), name='a_trace_stands_once_in_a_lane'),
-        ),
-        migrations.AddConstraint(
-            model_name='queueentry',
-            constraint=models.CheckConstraint(condition=models.Q(('slots__gte', 0), ('slots_left__gte', 0)), name='slots_are_never_negative'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state__in', ['held', 'opened'])), fields=['project', 'lease_ends_at'], name='assignment_by_lease'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(fields=['rater', 'lane', '-held_at', '-id'], name='assignment_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('reopened_at__isnull', False)), fields=['project'], name='assignment_reopened'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('is_end_news', True), ('state__in', ['released', 'lapsed'])), fields=['rater'], name='assignment_end_news'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state', 'submitted')), fields=['project', 'submitted_at'], name='assignment_submitted'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('set_aside__isnull', False)), fields=['set_aside', 'trace'], name='assignment_set_aside'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='assignment_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(fields=('trace', 'rater', 'purpose', 'attempt'), name='a_rater_gets_a_trace_once_per_purpose_and_attempt'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['held', 'opened'])), fields=('rater', 'trace'), name='one_open_assignment_per_rater_and_trace'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'held')), fields=('rater',), name='one_held_assignment_per_rater'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('origin', 'imported'), models.Q(('finish_reason__isnull', False), ('state', 'submitted'), ('submitted_at__isnull', False)), models.Q(models.Q(('state', 'submitted'), _negated=True), ('finish_reason', None), ('submitted_at', None)), _connector='OR'), name='work_done_here_is_submitted_with_a_time_and_a_reason'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('origin', 'imported'), _negated=True), ('state', 'submitted'), _connector='OR'), name='what_is_imported_is_submitted'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'submitted'), ('submitted_revision__gte', 1)), models.Q(models.Q(('state', 'submitted'), _negated=True), ('submitted_revision', 0)), _connector='OR'), name='what_is_submitted_has_a_revision'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('submitted_revision__lte', models.F('revision'))), name='the_submitted_revision_was_worked_on'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['held', 'opened']), _negated=True), models.Q(('holds_slot', True), ('lease_ends_at__isnull', False)), _connector='OR'), name='an_open_assignment_has_a_lease_and_a_slot'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['released', 'lapsed']), _negated=True), models.Q(('ended_at__isnull', False), ('holds_slot', False)), _connector='OR'), name='what_ended_gave_its_slot_back'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('set_aside', None), ('state', 'submitted'), _connector='OR'), name='only_submissions_are_set_aside'),
-        ),
-        migrations.AddIndex(
-            model_name='tracetag',
-            index=models.Index(fields=['project', 'name', '-trace'], name='tag_by_name'),
-        ),
-        migrations.AddConstraint(
-            model_name='tracetag',
-            constraint=models.UniqueConstraint(fields=('trace', 'name'), name='a_trace_has_a_tag_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='trainingfeedback',
-            constraint=models.CheckConstraint(condition=models.Q(('read_at', None), ('read_at__gte', models.F('given_at')), _connector='OR'), name='a_lesson_is_read_after_it_was_given'),
-        ),
-        migrations.AddConstraint(
-            model_name='workday',
-            constraint=models.UniqueConstraint(fields=('project', 'day', 'rater'), name='a_rater_has_a_work_day_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='workday',
-            constraint=models.CheckConstraint(condition=models.Q(('active_ms__gte', 0), ('paid_ms__gte', models.F('active_ms'))), name='all_work_is_paid'),
-        ),
-        migrations.AddIndex(
-            model_name='settlement',
-            index=models.Index(condition=models.Q(('is_due', True)), fields=['project', 'n_failures', 'trace'], name='settlement_due'),
-        ),
-        migrations.AddIndex(
-            model_name='settlement',
-            index=models.Index(fields=['project', 'state', 'changed_at', 'trace'], name='settlement_by_state'),
-        ),
-        migrations.AddIndex(
-            model_name='firsterrorreport',
-            index=models.Index(fields=['project', '-assignment'], name='report_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='firsterrorreport',
-            index=models.Index(condition=models.Q(('has_bad_problem', True)), fields=['project'], name='report_of_bad_problem'),
         ),
         migrations.CreateModel(
             name='LicensedLabel',
@@ -1417,11 +709,296 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='suggestion_plans', to='labeling.project')),
             ],
             options={
-                'constraints': [
-                    models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project',), name='a_project_has_one_plan_of_suggestions'),
-                    models.CheckConstraint(condition=models.Q(('reveal_share__gte', 0), ('suggest_share__gte', 0), ('reveal_share__lte', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(0.9), '-', models.F('suggest_share')), '+', models.Value(1e-09)))), name='some_raters_label_blind'),
-                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='a_plan_of_suggestions_ends_for_a_reason'),
-                ],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project',), name='a_project_has_one_plan_of_suggestions'), models.CheckConstraint(condition=models.Q(('reveal_share__gte', 0), ('suggest_share__gte', 0), ('reveal_share__lte', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(0.9), '-', models.F('suggest_share')), '+', models.Value(1e-09)))), name='some_raters_label_blind'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='a_plan_of_suggestions_ends_for_a_reason')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Assignment',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('lane_key', models.BigIntegerField(blank=True, null=True)),
+                ('purpose', models.CharField(choices=[('work', 'work'), ('training', 'training'), ('screening', 'screening'), ('gold', 'gold'), ('adjudication', 'adjudication')], default='work', max_length=12)),
+                ('attempt', models.IntegerField(default=1)),
+                ('origin', models.TextField(choices=[('here', 'made here'), ('imported', 'imported')], default='here')),
+                ('population', models.CharField(choices=[('scheduled', 'scheduled'), ('opinion', 'additional label'), ('chosen', 'chosen by a person'), ('extra', 'extra')], default='scheduled', max_length=10)),
+                ('state', models.TextField(choices=[('held', 'held'), ('opened', 'opened'), ('submitted', 'submitted'), ('released', 'released'), ('lapsed', 'lapsed')])),
+                ('holds_slot', models.BooleanField(default=False)),
+                ('held_at', models.DateTimeField(blank=True, null=True)),
+                ('first_held_at', models.DateTimeField(blank=True, null=True)),
+                ('opened_at', models.DateTimeField(blank=True, null=True)),
+                ('lease_ends_at', models.DateTimeField(blank=True, null=True)),
+                ('submitted_at', models.DateTimeField(blank=True, null=True)),
+                ('reopened_at', models.DateTimeField(blank=True, null=True)),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('ended_reason', models.CharField(blank=True, max_length=300)),
+                ('is_end_news', models.BooleanField(db_default=False, default=False)),
+                ('finish_reason', models.CharField(blank=True, max_length=32, null=True)),
+                ('saw_reference_answer', models.BooleanField(blank=True, null=True)),
+                ('saw_final_verdict', models.BooleanField(blank=True, null=True)),
+                ('is_assisted', models.BooleanField(default=False)),
+                ('due_at', models.DateTimeField(blank=True, null=True)),
+                ('revision', models.SmallIntegerField(default=1)),
+                ('submitted_revision', models.PositiveSmallIntegerField(default=0)),
+                ('version', models.IntegerField(default=0)),
+                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.trace')),
+                ('guideline', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
+                ('lane', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.lane')),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='labeling.project')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.rater')),
+                ('draw', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.tracedraw')),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state__in', ['held', 'opened'])), fields=['project', 'lease_ends_at'], name='assignment_by_lease'), models.Index(condition=models.Q(('reopened_at__isnull', False)), fields=['project'], name='assignment_reopened'), models.Index(condition=models.Q(('state', 'submitted')), fields=['project', 'submitted_at'], name='assignment_submitted'), models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='assignment_due'), models.Index(fields=['rater', 'lane', '-held_at', '-id'], name='assignment_newest'), models.Index(condition=models.Q(('is_end_news', True), ('state__in', ['released', 'lapsed'])), fields=['rater'], name='assignment_end_news')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('origin', 'imported'), models.Q(('finish_reason__isnull', False), ('state', 'submitted'), ('submitted_at__isnull', False)), models.Q(models.Q(('state', 'submitted'), _negated=True), ('finish_reason', None), ('submitted_at', None)), _connector='OR'), name='work_done_here_is_submitted_with_a_time_and_a_reason'), models.CheckConstraint(condition=models.Q(models.Q(('origin', 'imported'), _negated=True), ('state', 'submitted'), _connector='OR'), name='what_is_imported_is_submitted'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'submitted'), ('submitted_revision__gte', 1)), models.Q(models.Q(('state', 'submitted'), _negated=True), ('submitted_revision', 0)), _connector='OR'), name='what_is_submitted_has_a_revision'), models.CheckConstraint(condition=models.Q(('submitted_revision__lte', models.F('revision'))), name='the_submitted_revision_was_worked_on'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['held', 'opened']), _negated=True), models.Q(('holds_slot', True), ('lease_ends_at__isnull', False)), _connector='OR'), name='an_open_assignment_has_a_lease_and_a_slot'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['released', 'lapsed']), _negated=True), models.Q(('ended_at__isnull', False), ('holds_slot', False)), _connector='OR'), name='what_ended_gave_its_slot_back'), models.UniqueConstraint(fields=('trace', 'rater', 'purpose', 'attempt'), name='a_rater_gets_a_trace_once_per_purpose_and_attempt'), models.UniqueConstraint(condition=models.Q(('state__in', ['held', 'opened'])), fields=('rater', 'trace'), name='one_open_assignment_per_rater_and_trace'), models.UniqueConstraint(condition=models.Q(('state', 'held')), fields=('rater',), name='one_held_assignment_per_rater')],
+            },
+        ),
+        migrations.CreateModel(
+            name='GoldAnswer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('use', models.CharField(choices=[('training', 'training'), ('screening', 'screening'), ('hidden', 'hidden gold'), ('canary', 'canary: evaluates PRMs, never shown')], max_length=10)),
+                ('attempt', models.PositiveIntegerField(default=1)),
+                ('first_error', models.PositiveIntegerField(blank=True, null=True)),
+                ('verdict', models.CharField(choices=[('right', 'correct'), ('missed', 'missed error'), ('blamed', 'false alarm'), ('gave_up', 'gave up')], max_length=8)),
+                ('answered_at', models.DateTimeField()),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='gold_answer', to='labeling.assignment')),
+                ('gold', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.gold')),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='gold_answers', to='labeling.project')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='gold_answers', to='labeling.rater')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['rater', 'use', 'answered_at'], name='gold_answer_of_rater'), models.Index(fields=['project', 'use', 'answered_at'], name='gold_answer_in_project')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('verdict', 'gave_up'), _negated=True), ('first_error', None), _connector='OR'), name='who_gave_up_named_no_error')],
+            },
+        ),
+        migrations.CreateModel(
+            name='AgreementTally',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('step_kind', models.CharField(choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
+                ('is_alternative', models.BooleanField(default=False)),
+                ('generation', models.PositiveIntegerField(default=0)),
+                ('has_two_guidelines', models.BooleanField(default=False)),
+                ('n_steps', models.PositiveIntegerField()),
+                ('first_end', models.PositiveIntegerField()),
+                ('second_end', models.PositiveIntegerField(blank=True, null=True)),
+                ('is_first_censored', models.BooleanField()),
+                ('is_second_censored', models.BooleanField(blank=True, null=True)),
+                ('first_kind', models.CharField(blank=True, choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
+                ('second_kind', models.CharField(blank=True, choices=[('system', 'system'), ('user', 'user'), ('reasoning', 'reasoning'), ('action', 'action'), ('observation', 'observation'), ('answer', 'answer')], max_length=12)),
+                ('negative', models.PositiveSmallIntegerField(default=0)),
+                ('neutral', models.PositiveSmallIntegerField(default=0)),
+                ('positive', models.PositiveSmallIntegerField(default=0)),
+                ('negative_negative', models.PositiveSmallIntegerField(default=0)),
+                ('negative_neutral', models.PositiveSmallIntegerField(default=0)),
+                ('negative_positive', models.PositiveSmallIntegerField(default=0)),
+                ('neutral_neutral', models.PositiveSmallIntegerField(default=0)),
+                ('neutral_positive', models.PositiveSmallIntegerField(default=0)),
+                ('positive_positive', models.PositiveSmallIntegerField(default=0)),
+                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tallies', to='labeling.trace')),
+                ('first', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
+                ('second', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
+                ('guideline', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.guideline')),
+                ('problem', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.problem')),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tallies', to='labeling.project')),
+                ('first_rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater')),
+                ('second_rater', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.rater')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project'], name='tally_of_project')],
+                'constraints': [models.UniqueConstraint(fields=('trace', 'step_kind', 'is_alternative'), name='a_trace_is_tallied_once_for_a_kind_of_option'), models.CheckConstraint(condition=models.Q(models.Q(('is_second_censored', None), ('second', None), ('second_end', None), ('second_rater', None)), models.Q(('second__isnull', False), ('second_rater__isnull', False)), _connector='OR'), name='a_second_reading_is_known_whole')],
+            },
+        ),
+        migrations.CreateModel(
+            name='RatingEdit',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('client', models.CharField(max_length=32)),
+                ('sequence', models.PositiveIntegerField()),
+                ('seen', models.PositiveIntegerField()),
+                ('version', models.PositiveIntegerField()),
+                ('revision', models.PositiveSmallIntegerField()),
+                ('kind', models.CharField(choices=[('rate', 'rated'), ('undo', 'undid'), ('choose', 'chose an option'), ('write_step', 'wrote a step'), ('comment', 'commented'), ('missing', 'noted what is missing'), ('answer', 'answered a question')], max_length=12)),
+                ('step', models.PositiveIntegerField()),
+                ('option', models.PositiveSmallIntegerField(blank=True, null=True)),
+                ('question', models.CharField(blank=True, db_default='', max_length=40)),
+                ('rating', models.SmallIntegerField(blank=True, null=True)),
+                ('flagged', models.BooleanField(blank=True, null=True)),
+                ('category', models.CharField(blank=True, max_length=500)),
+                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
+                ('severity', models.PositiveSmallIntegerField(blank=True, choices=[(1, 'low'), (2, 'medium'), (3, 'high')], null=True)),
+                ('evidence', models.JSONField(blank=True, null=True)),
+                ('text', models.TextField(blank=True)),
+                ('active_ms', models.PositiveIntegerField(default=0)),
+                ('made_at', models.DateTimeField(blank=True, null=True)),
+                ('arrived_at', models.DateTimeField()),
+                ('was_late', models.BooleanField(default=False)),
+                ('was_applied', models.BooleanField()),
+                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='writes', to='labeling.assignment')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'client', 'sequence'), name='a_write_arrives_once'), models.CheckConstraint(condition=models.Q(('was_late', False), ('was_applied', False), _connector='OR'), name='a_late_write_is_kept_only'), models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['rate', 'undo']), _negated=True), ('option__isnull', False), _connector='OR'), name='a_rating_names_its_option'), models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_written_rating_is_on_the_scale')],
+            },
+        ),
+        migrations.CreateModel(
+            name='TraceAnswer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('revision', models.PositiveSmallIntegerField(default=1)),
+                ('question', models.CharField(max_length=40)),
+                ('value', models.TextField()),
+                ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
+                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='labeling.assignment')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'revision', 'question'), name='a_question_is_answered_once_a_revision')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SetAside',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('since_at', models.DateTimeField(blank=True, null=True)),
+                ('until_at', models.DateTimeField()),
+                ('reason', models.CharField(max_length=300)),
+                ('made_at', models.DateTimeField()),
+                ('undone_at', models.DateTimeField(blank=True, null=True)),
+                ('assignment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.assignment')),
+                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='set_asides', to='labeling.project')),
+                ('rater', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='set_asides', to='labeling.rater')),
+                ('undone_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', '-made_at'], name='set_aside_newest')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('since_at', None), ('since_at__lte', models.F('until_at')), _connector='OR'), name='a_set_aside_begins_before_it_ends'), models.CheckConstraint(condition=models.Q(('undone_at', None), ('undone_at__gte', models.F('made_at')), _connector='OR'), name='a_set_aside_is_undone_after_it_was_made')],
+            },
+        ),
+        migrations.CreateModel(
+            name='StepReview',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('revision', models.PositiveSmallIntegerField(default=1)),
+                ('shown', models.TextField(blank=True, null=True)),
+                ('chosen', models.PositiveSmallIntegerField(blank=True, null=True)),
+                ('written_text', models.TextField(blank=True, null=True)),
+                ('written_rating', models.SmallIntegerField(blank=True, null=True)),
+                ('written_flagged', models.BooleanField(blank=True, null=True)),
+                ('written_corrected_rating', models.SmallIntegerField(blank=True, null=True)),
+                ('comment', models.TextField(blank=True)),
+                ('missing', models.TextField(blank=True, db_default='')),
+                ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
+                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='turns', to='labeling.assignment')),
+                ('step', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='turns', to='labeling.step')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'revision', 'step'), name='a_step_has_one_turn_a_revision')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Judgment',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('rating', models.SmallIntegerField(blank=True, null=True)),
+                ('flagged', models.BooleanField(blank=True, null=True)),
+                ('category', models.CharField(blank=True, max_length=500)),
+                ('reason', models.TextField(blank=True)),
+                ('error_link', models.CharField(blank=True, choices=[('recovers', 'recovers from the error'), ('independent', 'does not depend on the error')], db_default='', max_length=12)),
+                ('severity', models.PositiveSmallIntegerField(blank=True, choices=[(1, 'low'), (2, 'medium'), (3, 'high')], null=True)),
+                ('evidence', models.JSONField(blank=True, null=True)),
+                ('value', models.FloatField(blank=True, null=True)),
+                ('rollouts', models.PositiveIntegerField(blank=True, null=True)),
+                ('successes', models.PositiveIntegerField(blank=True, null=True)),
+                ('option', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='labeling.option')),
+                ('turn', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='judgments', to='labeling.stepreview')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('turn', 'option'), name='one_judgment_per_turn_and_option'), models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_rating_is_negative_neutral_or_positive'), models.CheckConstraint(condition=models.Q(models.Q(('rollouts', None), ('successes', None)), ('successes__lte', models.F('rollouts')), _connector='OR'), name='successes_are_among_the_rollouts'), models.CheckConstraint(condition=models.Q(('error_link__in', ['', 'recovers', 'independent'])), name='a_link_to_an_error_is_a_known_mark'), models.CheckConstraint(condition=models.Q(('severity', None), ('severity__in', [1, 2, 3]), _connector='OR'), name='a_severity_is_low_medium_or_high')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Submission',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('revision', models.PositiveSmallIntegerField(default=1)),
+                ('submitted_at', models.DateTimeField(blank=True, null=True)),
+                ('finish_reason', models.CharField(blank=True, max_length=32, null=True)),
+                ('finish_note', models.TextField(blank=True)),
+                ('total_ms', models.BigIntegerField(blank=True, null=True)),
+                ('generation', models.IntegerField(blank=True, null=True)),
+                ('is_quality_control', models.BooleanField(blank=True, null=True)),
+                ('is_screening', models.BooleanField(blank=True, null=True)),
+                ('protocol', models.CharField(blank=True, db_default='', max_length=16)),
+                ('record_digest', models.CharField(blank=True, max_length=64, null=True)),
+                ('record_occurrence', models.PositiveIntegerField(blank=True, null=True)),
+                ('residue', models.BinaryField(blank=True, null=True)),
+                ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='labeling.assignment')),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='labeling.project')),
+                ('source', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.source')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'revision'), name='a_revision_is_submitted_once'), models.UniqueConstraint(fields=('project', 'record_digest', 'record_occurrence'), name='a_record_is_imported_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ManifestRow',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveIntegerField()),
+                ('consensus_revision', models.PositiveIntegerField(blank=True, null=True)),
+                ('score_version', models.CharField(blank=True, max_length=200)),
+                ('is_contested', models.BooleanField(null=True)),
+                ('manifest', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='rows', to='labeling.manifest')),
+                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.trace')),
+                ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.submission')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('manifest', 'position'), name='a_manifest_has_one_row_at_a_position')],
+            },
+        ),
+        migrations.CreateModel(
+            name='TrainingFeedback',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('given_at', models.DateTimeField()),
+                ('read_at', models.DateTimeField(blank=True, null=True)),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='lesson', to='labeling.assignment')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('read_at', None), ('read_at__gte', models.F('given_at')), _connector='OR'), name='a_lesson_is_read_after_it_was_given')],
+            },
+        ),
+        migrations.CreateModel(
+            name='FirstErrorReport',
+            fields=[
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='report', serialize=False, to='labeling.assignment')),
+                ('revision', models.PositiveSmallIntegerField()),
+                ('first_error', models.PositiveIntegerField(blank=True, null=True)),
+                ('n_passed', models.PositiveIntegerField()),
+                ('is_censored', models.BooleanField()),
+                ('has_bad_problem', models.BooleanField(default=False)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='reports', to='labeling.project')),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='reports', to='labeling.rater')),
+                ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reports', to='labeling.trace')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', '-assignment'], name='report_newest'), models.Index(condition=models.Q(('has_bad_problem', True)), fields=['project'], name='report_of_bad_problem')],
+            },
+        ),
+        migrations.CreateModel(
+            name='CorrectionRequest',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('revision', models.PositiveSmallIntegerField()),
+                ('note', models.TextField()),
+                ('asked_at', models.DateTimeField()),
+                ('answered_at', models.DateTimeField(blank=True, null=True)),
+                ('was_corrected', models.BooleanField(blank=True, null=True)),
+                ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='correction_requests', to='labeling.assignment')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('answered_at', None)), fields=('assignment',), name='one_open_request_for_an_assignment'), models.CheckConstraint(condition=models.Q(models.Q(('answered_at', None), ('was_corrected', None)), models.Q(('answered_at__isnull', False), ('was_corrected__isnull', False)), _connector='OR'), name='an_answered_request_says_what_came_of_it')],
             },
         ),
         migrations.CreateModel(
@@ -1437,10 +1014,7 @@ class Migration(migrations.Migration):
                 ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='exposures', to='labeling.suggestionplan')),
             ],
             options={
-                'constraints': [
-                    models.CheckConstraint(condition=models.Q(('probability__gt', 0), ('probability__lte', 1)), name='an_arm_is_drawn_with_a_probability'),
-                    models.CheckConstraint(condition=models.Q(('n_changed', None), ('arm', 'reveal'), _connector='OR'), name='only_revealed_labels_change_answers'),
-                ],
+                'constraints': [models.CheckConstraint(condition=models.Q(('probability__gt', 0), ('probability__lte', 1)), name='an_arm_is_drawn_with_a_probability'), models.CheckConstraint(condition=models.Q(('n_changed', None), ('arm', 'reveal'), _connector='OR'), name='only_revealed_labels_change_answers')],
             },
         ),
         migrations.CreateModel(
@@ -1456,5 +1030,78 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('assignment', 'step'), name='a_label_is_revealed_once'), models.CheckConstraint(condition=models.Q(('first_rating__in', [-1, 0, 1]), ('shown_rating__in', [-1, 0, 1])), name='a_revealed_label_is_a_rating')],
             },
+        ),
+        migrations.AddField(
+            model_name='trace',
+            name='problem',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='traces', to='labeling.problem'),
+        ),
+        migrations.AddField(
+            model_name='trace',
+            name='project',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='traces', to='labeling.project'),
+        ),
+        migrations.AddField(
+            model_name='project',
+            name='consent_text',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='current_in', to='labeling.consenttext'),
+        ),
+        migrations.AddField(
+            model_name='project',
+            name='guideline',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='current_in', to='labeling.guideline'),
+        ),
+        migrations.AddField(
+            model_name='problem',
+            name='project',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='problems', to='labeling.project'),
+        ),
+        migrations.AddField(
+            model_name='trace',
+            name='provenance',
+            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='traces', to='labeling.provenance'),
+        ),
+        migrations.AddField(
+            model_name='assignment',
+            name='set_aside',
+            field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='labeling.setaside'),
+        ),
+        migrations.AddField(
+            model_name='trace',
+            name='source',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='traces', to='labeling.source'),
+        ),
+        migrations.AddField(
+            model_name='problem',
+            name='source',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='problems', to='labeling.source'),
+        ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(fields=['project', '-id'], name='trace_by_arrival'),
+        ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(condition=models.Q(('withdrawn_at__isnull', False)), fields=['project'], name='trace_withdrawn'),
+        ),
+        migrations.AddIndex(
+            model_name='trace',
+            index=models.Index(condition=models.Q(('ref', ''), _negated=True), fields=['project', 'ref'], name='trace_by_ref'),
+        ),
+        migrations.AddConstraint(
+            model_name='trace',
+            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_trace_stands_once_in_a_project'),
+        ),
+        migrations.AddConstraint(
+            model_name='problem',
+            constraint=models.UniqueConstraint(fields=('project', 'digest'), name='a_problem_stands_once_in_a_project'),
+        ),
+        migrations.AddIndex(
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('set_aside__isnull', False)), fields=['set_aside', 'trace'], name='assignment_set_aside'),
+        ),
+        migrations.AddConstraint(
+            model_name='assignment',
+            constraint=models.CheckConstraint(condition=models.Q(('set_aside', None), ('state', 'submitted'), _connector='OR'), name='only_submissions_are_set_aside'),
         ),
     ]

@@ -11,29 +11,11 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('labeling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='LiveOption',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('index', models.PositiveSmallIntegerField()),
-                ('text', models.TextField()),
-                ('ending', models.CharField(choices=[('step', 'a step'), ('solution', 'the end of the solution'), ('truncated', 'cut off at the token limit')], max_length=10)),
-                ('finish_reason', models.CharField(blank=True, max_length=40)),
-                ('stop_reason', models.CharField(blank=True, max_length=100)),
-                ('same_as', models.PositiveSmallIntegerField(blank=True, null=True)),
-                ('token_ids', models.JSONField(blank=True, null=True)),
-                ('sum_logprob', models.FloatField(blank=True, null=True)),
-                ('n_logprobs', models.PositiveIntegerField(default=0)),
-                ('rating', models.SmallIntegerField(blank=True, null=True)),
-                ('flagged', models.BooleanField(default=False)),
-                ('rated_at', models.DateTimeField(blank=True, null=True)),
-            ],
-        ),
         migrations.CreateModel(
             name='LivePolicy',
             fields=[
@@ -71,6 +53,9 @@ class Migration(migrations.Migration):
                 ('added_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='live_policies', to='labeling.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'version'), name='a_live_policy_version_is_added_once'), models.UniqueConstraint(condition=models.Q(('closed_at', None), ('opened_at__isnull', False)), fields=('project',), name='one_live_policy_is_open_in_a_project'), models.CheckConstraint(condition=models.Q(('opened_at', None), ('tried_at__isnull', False), _connector='OR'), name='a_live_policy_is_tried_before_it_opens'), models.CheckConstraint(condition=models.Q(('n_options__gte', 1), ('n_prefetched__gte', 0)), name='a_live_policy_generates_options'), models.CheckConstraint(condition=models.Q(('step_end', ''), _negated=True), name='a_live_policy_says_where_steps_end')],
+            },
         ),
         migrations.CreateModel(
             name='LiveSession',
@@ -91,6 +76,10 @@ class Migration(migrations.Migration):
                 ('rater', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='live_sessions', to='labeling.rater')),
                 ('submission', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='live_session', to='labeling.submission')),
             ],
+            options={
+                'indexes': [models.Index(fields=['project', 'problem'], name='live_session_by_problem')],
+                'constraints': [models.UniqueConstraint(fields=('rater', 'problem'), name='a_rater_solves_a_problem_live_once'), models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('rater',), name='a_rater_has_one_open_live_session'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state', 'ended')), models.Q(models.Q(('state', 'ended'), _negated=True), ('ended_at', None)), _connector='OR'), name='an_ended_live_session_has_an_end_time')],
+            },
         ),
         migrations.CreateModel(
             name='OptionRequest',
@@ -123,6 +112,31 @@ class Migration(migrations.Migration):
                 ('milliseconds', models.PositiveIntegerField(default=0)),
                 ('session', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='requests', to='live.livesession')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('session', 'prompt_digest'), name='a_live_session_asks_a_prompt_once'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'answered'), _negated=True), ('answered_at__isnull', False), _connector='OR'), name='answered_options_have_a_time')],
+            },
+        ),
+        migrations.CreateModel(
+            name='LiveOption',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('index', models.PositiveSmallIntegerField()),
+                ('text', models.TextField()),
+                ('ending', models.CharField(choices=[('step', 'a step'), ('solution', 'the end of the solution'), ('truncated', 'cut off at the token limit')], max_length=10)),
+                ('finish_reason', models.CharField(blank=True, max_length=40)),
+                ('stop_reason', models.CharField(blank=True, max_length=100)),
+                ('same_as', models.PositiveSmallIntegerField(blank=True, null=True)),
+                ('token_ids', models.JSONField(blank=True, null=True)),
+                ('sum_logprob', models.FloatField(blank=True, null=True)),
+                ('n_logprobs', models.PositiveIntegerField(default=0)),
+                ('rating', models.SmallIntegerField(blank=True, null=True)),
+                ('flagged', models.BooleanField(default=False)),
+                ('rated_at', models.DateTimeField(blank=True, null=True)),
+                ('request', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='options', to='live.optionrequest')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_live_rating_is_on_the_scale'), models.CheckConstraint(condition=models.Q(('same_as', None), ('same_as__lt', models.F('index')), _connector='OR'), name='a_duplicate_follows_its_original'), models.UniqueConstraint(fields=('request', 'index'), name='an_answer_has_one_option_at_an_index')],
+            },
         ),
         migrations.CreateModel(
             name='LiveTurn',
@@ -141,74 +155,8 @@ class Migration(migrations.Migration):
                 ('session', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='live.livesession')),
                 ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='turns', to='live.optionrequest')),
             ],
-        ),
-        migrations.AddField(
-            model_name='liveoption',
-            name='request',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='options', to='live.optionrequest'),
-        ),
-        migrations.AddConstraint(
-            model_name='livepolicy',
-            constraint=models.UniqueConstraint(fields=('project', 'version'), name='a_live_policy_version_is_added_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='livepolicy',
-            constraint=models.UniqueConstraint(condition=models.Q(('closed_at', None), ('opened_at__isnull', False)), fields=('project',), name='one_live_policy_is_open_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='livepolicy',
-            constraint=models.CheckConstraint(condition=models.Q(('opened_at', None), ('tried_at__isnull', False), _connector='OR'), name='a_live_policy_is_tried_before_it_opens'),
-        ),
-        migrations.AddConstraint(
-            model_name='livepolicy',
-            constraint=models.CheckConstraint(condition=models.Q(('n_options__gte', 1), ('n_prefetched__gte', 0)), name='a_live_policy_generates_options'),
-        ),
-        migrations.AddConstraint(
-            model_name='livepolicy',
-            constraint=models.CheckConstraint(condition=models.Q(('step_end', ''), _negated=True), name='a_live_policy_says_where_steps_end'),
-        ),
-        migrations.AddIndex(
-            model_name='livesession',
-            index=models.Index(fields=['project', 'problem'], name='live_session_by_problem'),
-        ),
-        migrations.AddConstraint(
-            model_name='livesession',
-            constraint=models.UniqueConstraint(fields=('rater', 'problem'), name='a_rater_solves_a_problem_live_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='livesession',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('rater',), name='a_rater_has_one_open_live_session'),
-        ),
-        migrations.AddConstraint(
-            model_name='livesession',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state', 'ended')), models.Q(models.Q(('state', 'ended'), _negated=True), ('ended_at', None)), _connector='OR'), name='an_ended_live_session_has_an_end_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='optionrequest',
-            constraint=models.UniqueConstraint(fields=('session', 'prompt_digest'), name='a_live_session_asks_a_prompt_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='optionrequest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'answered'), _negated=True), ('answered_at__isnull', False), _connector='OR'), name='answered_options_have_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='liveturn',
-            constraint=models.UniqueConstraint(fields=('session', 'position'), name='a_live_session_has_one_turn_at_a_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='liveturn',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('chosen', None), ('ended_at', None), ('written_text', None)), models.Q(('chosen__isnull', False), ('ended_at__isnull', False), ('written_text', None)), models.Q(('chosen', None), ('ended_at__isnull', False), ('written_text__isnull', False)), _connector='OR'), name='a_live_turn_ends_with_one_step'),
-        ),
-        migrations.AddConstraint(
-            model_name='liveoption',
-            constraint=models.UniqueConstraint(fields=('request', 'index'), name='an_answer_has_one_option_at_an_index'),
-        ),
-        migrations.AddConstraint(
-            model_name='liveoption',
-            constraint=models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_live_rating_is_on_the_scale'),
-        ),
-        migrations.AddConstraint(
-            model_name='liveoption',
-            constraint=models.CheckConstraint(condition=models.Q(('same_as', None), ('same_as__lt', models.F('index')), _connector='OR'), name='a_duplicate_follows_its_original'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('session', 'position'), name='a_live_session_has_one_turn_at_a_position'), models.CheckConstraint(condition=models.Q(models.Q(('chosen', None), ('ended_at', None), ('written_text', None)), models.Q(('chosen__isnull', False), ('ended_at__isnull', False), ('written_text', None)), models.Q(('chosen', None), ('ended_at__isnull', False), ('written_text__isnull', False)), _connector='OR'), name='a_live_turn_ends_with_one_step')],
+            },
         ),
     ]

@@ -10,9 +10,9 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('labeling', '0001_initial'),
         ('prm', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -29,6 +29,9 @@ class Migration(migrations.Migration):
                 ('opened_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='consensus_routes', to='labeling.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('project',), name='a_project_has_one_open_consensus_route')],
+            },
         ),
         migrations.CreateModel(
             name='Judge',
@@ -62,6 +65,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='judges', to='labeling.project')),
                 ('rater', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='judge', to='labeling.rater')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'name', 'version'), name='a_judge_version_is_added_once'), models.CheckConstraint(condition=models.Q(('n_votes__gte', 1)), name='a_judge_votes_at_least_once'), models.CheckConstraint(condition=models.Q(('n_votes', 1), ('temperature__gt', 0), _connector='OR'), name='several_votes_have_a_temperature'), models.CheckConstraint(condition=models.Q(('n_concurrent__gte', 1)), name='a_judge_is_asked_by_some_thread'), models.CheckConstraint(condition=models.Q(models.Q(('contract', 'prm'), ('prm__isnull', False), ('threshold__isnull', False)), models.Q(models.Q(('contract', 'prm'), _negated=True), ('prm', None), ('threshold', None)), _connector='OR'), name='only_a_prm_that_labels_has_a_threshold')],
+            },
         ),
         migrations.CreateModel(
             name='JudgeRun',
@@ -96,6 +102,10 @@ class Migration(migrations.Migration):
                 ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='machines.judge')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('resumes_at__isnull', False)), fields=['resumes_at'], name='judge_run_to_resume')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state__in', ['open', 'paused'])), fields=('judge',), name='a_judge_has_one_unfinished_run'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'paused'), models.Q(('pause', ''), _negated=True)), models.Q(models.Q(('state', 'paused'), _negated=True), ('pause', ''), ('resumes_at', None)), _connector='OR'), name='a_paused_run_says_why'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['open', 'paused'])), models.Q(('ended_at__isnull', False), ('state__in', ['done', 'cancelled'])), _connector='OR'), name='an_ended_run_has_an_end_time')],
+            },
         ),
         migrations.CreateModel(
             name='JudgedTrace',
@@ -118,6 +128,9 @@ class Migration(migrations.Migration):
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.trace')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judged_traces', to='machines.judgerun')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judge', 'trace'), name='a_judge_judges_a_trace_once'), models.CheckConstraint(condition=models.Q(('submission', None), ('n_parsed__gte', 1), _connector='OR'), name='a_submission_needs_a_readable_vote')],
+            },
         ),
         migrations.CreateModel(
             name='CanaryVote',
@@ -141,6 +154,9 @@ class Migration(migrations.Migration):
                 ('judge', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='canary_votes', to='machines.judge')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='canary_votes', to='machines.judgerun')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judge', 'canary', 'number'), name='a_canary_vote_is_answered_once')],
+            },
         ),
         migrations.CreateModel(
             name='CanaryVerdict',
@@ -155,6 +171,9 @@ class Migration(migrations.Migration):
                 ('judge', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='canary_verdicts', to='machines.judge')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='canary_verdicts', to='machines.judgerun')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judge', 'canary'), name='a_judge_judges_a_canary_once')],
+            },
         ),
         migrations.CreateModel(
             name='JudgeVote',
@@ -180,6 +199,9 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='votes', to='machines.judgerun')),
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.trace')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judge', 'trace', 'prefix', 'number'), name='a_vote_is_answered_once'), models.CheckConstraint(condition=models.Q(('state', 'parsed'), models.Q(('first_error', None), ('is_right', None)), _connector='OR'), name='only_read_votes_have_a_result')],
+            },
         ),
         migrations.CreateModel(
             name='MachineBudget',
@@ -210,6 +232,10 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='machine_passports', to='labeling.project')),
                 ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='passports', to='labeling.rater')),
             ],
+            options={
+                'indexes': [models.Index(fields=['project', 'rater', '-issued_at'], name='passports_of_rater')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('expired_at', None)), fields=('rater',), name='a_machine_has_one_valid_passport'), models.CheckConstraint(condition=models.Q(models.Q(('expired_at', None), ('expired_because', '')), models.Q(('expired_at__isnull', False), models.Q(('expired_because', ''), _negated=True)), _connector='OR'), name='an_expired_passport_says_why')],
+            },
         ),
         migrations.CreateModel(
             name='MachineLicense',
@@ -235,6 +261,9 @@ class Migration(migrations.Migration):
                 ('route', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='licenses', to='machines.consensusroute')),
                 ('passport', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='licenses', to='machines.machinepassport')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project', 'domain', 'shortest', 'says_error', 'rater'), name='a_machine_is_licensed_once_per_stratum'), models.CheckConstraint(condition=models.Q(('retest_share__gte', 0.05), ('retest_share__lte', 1)), name='a_license_is_re_tested'), models.CheckConstraint(condition=models.Q(('may_settle', False), models.Q(('lower_bound__gte', models.F('promised')), ('lower_bound__isnull', False)), _connector='OR'), name='a_license_keeps_its_promise'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='an_ended_license_says_why')],
+            },
         ),
         migrations.AddField(
             model_name='consensusroute',
@@ -245,97 +274,5 @@ class Migration(migrations.Migration):
             model_name='consensusroute',
             name='second_passport',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='machines.machinepassport'),
-        ),
-        migrations.AddConstraint(
-            model_name='judge',
-            constraint=models.UniqueConstraint(fields=('project', 'name', 'version'), name='a_judge_version_is_added_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='judge',
-            constraint=models.CheckConstraint(condition=models.Q(('n_votes__gte', 1)), name='a_judge_votes_at_least_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='judge',
-            constraint=models.CheckConstraint(condition=models.Q(('n_votes', 1), ('temperature__gt', 0), _connector='OR'), name='several_votes_have_a_temperature'),
-        ),
-        migrations.AddConstraint(
-            model_name='judge',
-            constraint=models.CheckConstraint(condition=models.Q(('n_concurrent__gte', 1)), name='a_judge_is_asked_by_some_thread'),
-        ),
-        migrations.AddConstraint(
-            model_name='judge',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('contract', 'prm'), ('prm__isnull', False), ('threshold__isnull', False)), models.Q(models.Q(('contract', 'prm'), _negated=True), ('prm', None), ('threshold', None)), _connector='OR'), name='only_a_prm_that_labels_has_a_threshold'),
-        ),
-        migrations.AddIndex(
-            model_name='judgerun',
-            index=models.Index(condition=models.Q(('resumes_at__isnull', False)), fields=['resumes_at'], name='judge_run_to_resume'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgerun',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['open', 'paused'])), fields=('judge',), name='a_judge_has_one_unfinished_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgerun',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'paused'), models.Q(('pause', ''), _negated=True)), models.Q(models.Q(('state', 'paused'), _negated=True), ('pause', ''), ('resumes_at', None)), _connector='OR'), name='a_paused_run_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgerun',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['open', 'paused'])), models.Q(('ended_at__isnull', False), ('state__in', ['done', 'cancelled'])), _connector='OR'), name='an_ended_run_has_an_end_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgedtrace',
-            constraint=models.UniqueConstraint(fields=('judge', 'trace'), name='a_judge_judges_a_trace_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgedtrace',
-            constraint=models.CheckConstraint(condition=models.Q(('submission', None), ('n_parsed__gte', 1), _connector='OR'), name='a_submission_needs_a_readable_vote'),
-        ),
-        migrations.AddConstraint(
-            model_name='canaryvote',
-            constraint=models.UniqueConstraint(fields=('judge', 'canary', 'number'), name='a_canary_vote_is_answered_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='canaryverdict',
-            constraint=models.UniqueConstraint(fields=('judge', 'canary'), name='a_judge_judges_a_canary_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgevote',
-            constraint=models.UniqueConstraint(fields=('judge', 'trace', 'prefix', 'number'), name='a_vote_is_answered_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgevote',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'parsed'), models.Q(('first_error', None), ('is_right', None)), _connector='OR'), name='only_read_votes_have_a_result'),
-        ),
-        migrations.AddIndex(
-            model_name='machinepassport',
-            index=models.Index(fields=['project', 'rater', '-issued_at'], name='passports_of_rater'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinepassport',
-            constraint=models.UniqueConstraint(condition=models.Q(('expired_at', None)), fields=('rater',), name='a_machine_has_one_valid_passport'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinepassport',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('expired_at', None), ('expired_because', '')), models.Q(('expired_at__isnull', False), models.Q(('expired_because', ''), _negated=True)), _connector='OR'), name='an_expired_passport_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinelicense',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project', 'domain', 'shortest', 'says_error', 'rater'), name='a_machine_is_licensed_once_per_stratum'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinelicense',
-            constraint=models.CheckConstraint(condition=models.Q(('retest_share__gte', 0.05), ('retest_share__lte', 1)), name='a_license_is_re_tested'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinelicense',
-            constraint=models.CheckConstraint(condition=models.Q(('may_settle', False), models.Q(('lower_bound__gte', models.F('promised')), ('lower_bound__isnull', False)), _connector='OR'), name='a_license_keeps_its_promise'),
-        ),
-        migrations.AddConstraint(
-            model_name='machinelicense',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='an_ended_license_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='consensusroute',
-            constraint=models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('project',), name='a_project_has_one_open_consensus_route'),
         ),
     ]

@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('labeling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -25,6 +25,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='labeling.project')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='a_person_has_one_role_in_a_project')],
+            },
         ),
         migrations.CreateModel(
             name='MemberMessage',
@@ -44,6 +47,10 @@ class Migration(migrations.Migration):
                 ('written_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('membership', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='people.membership')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('read_at', None)), fields=['membership'], name='message_unread'), models.Index(condition=models.Q(('answer_seen_at', None), ('answered_at__isnull', False)), fields=['membership'], name='message_with_new_answer')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('text', ''), _negated=True), name='a_message_says_something'), models.CheckConstraint(condition=models.Q(models.Q(('answer', ''), ('answered_at', None)), models.Q(('answered_at__isnull', False), models.Q(('answer', ''), _negated=True)), _connector='OR'), name='an_answer_says_something_and_when'), models.CheckConstraint(condition=models.Q(('answered_at', None), ('read_at__isnull', False), _connector='OR'), name='what_is_answered_was_read'), models.CheckConstraint(condition=models.Q(('answer_seen_at', None), ('answered_at__isnull', False), _connector='OR'), name='an_answer_is_there_to_be_seen'), models.CheckConstraint(condition=models.Q(('kind', 'message'), models.Q(('answer', ''), ('trace__isnull', False)), _connector='OR'), name='a_question_is_about_a_trace'), models.CheckConstraint(condition=models.Q(('step', None), ('trace__isnull', False), _connector='OR'), name='a_step_is_in_a_trace')],
+            },
         ),
         migrations.CreateModel(
             name='WorkerId',
@@ -57,6 +64,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='worker_ids', to='labeling.project')),
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='worker_id', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'worker'), name='a_worker_id_is_one_person_in_a_project')],
+            },
         ),
         migrations.CreateModel(
             name='WorkerDevice',
@@ -68,6 +78,9 @@ class Migration(migrations.Migration):
                 ('released_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('worker', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='devices', to='people.workerid')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('worker', 'digest'), name='a_device_of_a_worker_is_known_once')],
+            },
         ),
         migrations.CreateModel(
             name='Invitation',
@@ -87,49 +100,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.CheckConstraint(condition=models.Q(('uses__lte', models.F('uses_allowed'))), name='an_invitation_is_not_used_up_twice'), models.CheckConstraint(condition=models.Q(('uses_allowed__gte', 1)), name='an_invitation_lets_somebody_in'), models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('made_at'))), name='an_invitation_expires_after_it_was_made'), models.CheckConstraint(condition=models.Q(('role', 'owner'), _negated=True), name='nobody_is_invited_as_owner')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('project', 'user'), name='a_person_has_one_role_in_a_project'),
-        ),
-        migrations.AddIndex(
-            model_name='membermessage',
-            index=models.Index(condition=models.Q(('read_at', None)), fields=['membership'], name='message_unread'),
-        ),
-        migrations.AddIndex(
-            model_name='membermessage',
-            index=models.Index(condition=models.Q(('answer_seen_at', None), ('answered_at__isnull', False)), fields=['membership'], name='message_with_new_answer'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(('text', ''), _negated=True), name='a_message_says_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('answer', ''), ('answered_at', None)), models.Q(('answered_at__isnull', False), models.Q(('answer', ''), _negated=True)), _connector='OR'), name='an_answer_says_something_and_when'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(('answered_at', None), ('read_at__isnull', False), _connector='OR'), name='what_is_answered_was_read'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(('answer_seen_at', None), ('answered_at__isnull', False), _connector='OR'), name='an_answer_is_there_to_be_seen'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'message'), models.Q(('answer', ''), ('trace__isnull', False)), _connector='OR'), name='a_question_is_about_a_trace'),
-        ),
-        migrations.AddConstraint(
-            model_name='membermessage',
-            constraint=models.CheckConstraint(condition=models.Q(('step', None), ('trace__isnull', False), _connector='OR'), name='a_step_is_in_a_trace'),
-        ),
-        migrations.AddConstraint(
-            model_name='workerid',
-            constraint=models.UniqueConstraint(fields=('project', 'worker'), name='a_worker_id_is_one_person_in_a_project'),
-        ),
-        migrations.AddConstraint(
-            model_name='workerdevice',
-            constraint=models.UniqueConstraint(fields=('worker', 'digest'), name='a_device_of_a_worker_is_known_once'),
         ),
     ]

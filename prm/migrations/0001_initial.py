@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('labeling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -33,6 +33,9 @@ class Migration(migrations.Migration):
                 ('frozen_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='canary_sets', to='labeling.project')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'number'), name='a_canary_set_has_its_number_alone'), models.UniqueConstraint(condition=models.Q(('retired_at', None)), fields=('project',), name='a_project_has_one_canary_set')],
+            },
         ),
         migrations.CreateModel(
             name='GamingCanary',
@@ -48,6 +51,9 @@ class Migration(migrations.Migration):
                 ('original', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='edits', to='prm.gamingcanary')),
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.trace')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('canary_set', 'number'), name='a_gaming_canary_has_its_number_alone'), models.CheckConstraint(condition=models.Q(models.Q(('edit', ''), ('original', None)), models.Q(models.Q(('edit', ''), _negated=True), ('original__isnull', False)), _connector='OR'), name='an_edited_canary_has_an_original')],
+            },
         ),
         migrations.CreateModel(
             name='LoopRules',
@@ -95,6 +101,9 @@ class Migration(migrations.Migration):
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='prms', to='labeling.project')),
                 ('registered_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'version'), name='a_prm_version_is_registered_once'), models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('project',), name='a_project_has_one_current_prm'), models.CheckConstraint(condition=models.Q(('is_current', False), ('made_current_at__isnull', False), _connector='OR'), name='a_current_prm_was_made_so_at_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('backend__in', ['vllm', 'http']), _negated=True), models.Q(('address', ''), _negated=True), _connector='OR'), name='a_prm_elsewhere_has_an_address'), models.CheckConstraint(condition=models.Q(models.Q(('backend', 'builtin'), _negated=True), ('weights__isnull', False), _connector='OR'), name='a_builtin_prm_has_its_weights')],
+            },
         ),
         migrations.CreateModel(
             name='Generation',
@@ -122,6 +131,9 @@ class Migration(migrations.Migration):
                 ('candidate', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='generations', to='prm.prm')),
                 ('scored_with', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='prm.prm')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'number'), name='a_generation_has_its_number_alone'), models.UniqueConstraint(condition=models.Q(('stage__in', ['snapshot', 'train', 'evaluate', 'score', 'select'])), fields=('project',), name='one_generation_runs_at_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('stage__in', ['done', 'stopped'])), models.Q(models.Q(('stage__in', ['done', 'stopped']), _negated=True), ('ended_at', None)), _connector='OR'), name='a_generation_that_ended_has_an_end')],
+            },
         ),
         migrations.CreateModel(
             name='FileEvaluation',
@@ -145,6 +157,9 @@ class Migration(migrations.Migration):
                 ('canary', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='prm.gamingcanary')),
                 ('prm', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='canary_scores', to='prm.prm')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('prm', 'canary'), name='a_prm_scores_a_canary_once')],
+            },
         ),
         migrations.CreateModel(
             name='ArenaEdit',
@@ -163,6 +178,10 @@ class Migration(migrations.Migration):
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.trace')),
                 ('prm', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='prm.prm')),
             ],
+            options={
+                'indexes': [models.Index(fields=['project', 'state'], name='arena_edits_by_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('n_changed__gte', 1)), name='an_arena_edit_changes_something')],
+            },
         ),
         migrations.CreateModel(
             name='PRMUsage',
@@ -175,6 +194,9 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('prm', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='uses', to='prm.prm')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('prm', 'by', 'purpose', 'day'), name='uses_are_counted_by_purpose_and_day')],
+            },
         ),
         migrations.CreateModel(
             name='Score',
@@ -185,6 +207,9 @@ class Migration(migrations.Migration):
                 ('prm', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='prm.prm')),
                 ('trace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.trace')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('prm', 'trace'), name='a_prm_scores_a_trace_once')],
+            },
         ),
         migrations.CreateModel(
             name='ArenaCheck',
@@ -203,73 +228,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('answer', '')), fields=('rater',), name='a_rater_has_one_open_arena_check'), models.UniqueConstraint(condition=models.Q(('edit__isnull', False)), fields=('rater', 'edit'), name='a_rater_checks_an_arena_edit_once'), models.CheckConstraint(condition=models.Q(models.Q(('edit', None), ('is_wrong__isnull', False)), models.Q(('edit__isnull', False), ('is_wrong', None)), _connector='OR'), name='only_controls_have_a_known_answer'), models.CheckConstraint(condition=models.Q(models.Q(('answer', ''), ('answered_at', None)), models.Q(models.Q(('answer', ''), _negated=True), ('answered_at__isnull', False)), _connector='OR'), name='an_answered_arena_check_has_a_time')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='canaryset',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='a_canary_set_has_its_number_alone'),
-        ),
-        migrations.AddConstraint(
-            model_name='canaryset',
-            constraint=models.UniqueConstraint(condition=models.Q(('retired_at', None)), fields=('project',), name='a_project_has_one_canary_set'),
-        ),
-        migrations.AddConstraint(
-            model_name='gamingcanary',
-            constraint=models.UniqueConstraint(fields=('canary_set', 'number'), name='a_gaming_canary_has_its_number_alone'),
-        ),
-        migrations.AddConstraint(
-            model_name='gamingcanary',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('edit', ''), ('original', None)), models.Q(models.Q(('edit', ''), _negated=True), ('original__isnull', False)), _connector='OR'), name='an_edited_canary_has_an_original'),
-        ),
-        migrations.AddConstraint(
-            model_name='prm',
-            constraint=models.UniqueConstraint(fields=('project', 'version'), name='a_prm_version_is_registered_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='prm',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('project',), name='a_project_has_one_current_prm'),
-        ),
-        migrations.AddConstraint(
-            model_name='prm',
-            constraint=models.CheckConstraint(condition=models.Q(('is_current', False), ('made_current_at__isnull', False), _connector='OR'), name='a_current_prm_was_made_so_at_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='prm',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('backend__in', ['vllm', 'http']), _negated=True), models.Q(('address', ''), _negated=True), _connector='OR'), name='a_prm_elsewhere_has_an_address'),
-        ),
-        migrations.AddConstraint(
-            model_name='prm',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('backend', 'builtin'), _negated=True), ('weights__isnull', False), _connector='OR'), name='a_builtin_prm_has_its_weights'),
-        ),
-        migrations.AddConstraint(
-            model_name='generation',
-            constraint=models.UniqueConstraint(fields=('project', 'number'), name='a_generation_has_its_number_alone'),
-        ),
-        migrations.AddConstraint(
-            model_name='generation',
-            constraint=models.UniqueConstraint(condition=models.Q(('stage__in', ['snapshot', 'train', 'evaluate', 'score', 'select'])), fields=('project',), name='one_generation_runs_at_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='generation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('stage__in', ['done', 'stopped'])), models.Q(models.Q(('stage__in', ['done', 'stopped']), _negated=True), ('ended_at', None)), _connector='OR'), name='a_generation_that_ended_has_an_end'),
-        ),
-        migrations.AddConstraint(
-            model_name='canaryscore',
-            constraint=models.UniqueConstraint(fields=('prm', 'canary'), name='a_prm_scores_a_canary_once'),
-        ),
-        migrations.AddIndex(
-            model_name='arenaedit',
-            index=models.Index(fields=['project', 'state'], name='arena_edits_by_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='arenaedit',
-            constraint=models.CheckConstraint(condition=models.Q(('n_changed__gte', 1)), name='an_arena_edit_changes_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='prmusage',
-            constraint=models.UniqueConstraint(fields=('prm', 'by', 'purpose', 'day'), name='uses_are_counted_by_purpose_and_day'),
-        ),
-        migrations.AddConstraint(
-            model_name='score',
-            constraint=models.UniqueConstraint(fields=('prm', 'trace'), name='a_prm_scores_a_trace_once'),
         ),
     ]
