@@ -10,7 +10,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+
+from supervisor import first_migration
 
 
 def prepare_platform(*, with_demo: bool) -> int:
@@ -18,13 +20,19 @@ def prepare_platform(*, with_demo: bool) -> int:
     try:
         _check_broker()
         _check_durability()
-        call_command("migrate", interactive=False, verbosity=0)
+        _migrate()
         collect_static_files()
         _print_first_links(with_demo=with_demo)
     except (ImproperlyConfigured, DatabaseError, OSError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 1
     return 0
+
+
+def _migrate() -> None:
+    if not connection.introspection.table_names():
+        first_migration.install()  # this process ends after the preparation
+    call_command("migrate", interactive=False, verbosity=0)
 
 
 def collect_static_files() -> bool:

@@ -13,7 +13,8 @@ import pytest
 from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests import fast_flush, fast_migrations, kept_statements, module_rows, outer_templates, servers
+from supervisor import first_migration
+from tests import fast_flush, kept_statements, module_rows, outer_templates, servers
 from tests.people.personas import LoggedInPersonas, log_in_personas
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -24,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.allow_hosts = "127.0.0.1,::1,localhost"
     config.option.allow_unix_socket = True
     fast_flush.install()
-    fast_migrations.install()
+    first_migration.install()
     kept_statements.install()
     outer_templates.install()
     # Plain names of static files: hashed ones exist only after `collectstatic`.

@@ -95,6 +95,7 @@ def test_pages_that_check_a_secret_are_limited(client: Client) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.fault
 def test_api_limits_tokens_and_addresses(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {name: tuple(each._replace(amount=3) for each in of) for name, of in rate_limits.LIMITS.items()}
     monkeypatch.setattr(rate_limits, "LIMITS", limits)

@@ -75,6 +75,7 @@ OPENS = {
 
 
 @pytest.mark.parametrize("scope", OPENS)
+@pytest.mark.fault
 def test_scope_permits_only_its_operations(scope: str, personas: LoggedInPersonas) -> None:
     """Request every operation of the schema as the owner, with one scope."""
     cast = personas.cast
@@ -106,6 +107,7 @@ def test_browser_session_is_ignored(client: Client, personas: LoggedInPersonas) 
     assert client.get(reverse("api:project", args=[cast.project.slug])).status_code == 401
 
 
+@pytest.mark.fault
 def test_schema_is_valid_openapi() -> None:
     response = Client().get(reverse("api:schema"), headers=JSON)
     schema = response.json()

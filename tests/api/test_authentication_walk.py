@@ -103,6 +103,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
         assert max(met.values()) < 500
 
 
+@pytest.mark.fault
 def test_former_member_gets_nothing(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
@@ -114,6 +115,7 @@ def test_former_member_gets_nothing(personas: LoggedInPersonas) -> None:
     assert {ask(api_clients.make_client(cast.lead), cast, operation) for operation in operations(cast)} == {401}
 
 
+@pytest.mark.fault
 def test_walk_finds_nothing_of_another_project(personas: LoggedInPersonas) -> None:
     """Request objects of another project under one's own project, as a member of both."""
     cast, elsewhere = personas.cast, make_personas("other-")

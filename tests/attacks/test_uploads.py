@@ -84,6 +84,7 @@ def test_file_that_the_disk_cannot_hold_is_not_read(personas: LoggedInPersonas) 
     assert response.status_code == 507
 
 
+@pytest.mark.fault
 def test_uploads_are_limited(personas: LoggedInPersonas, settings: Any) -> None:
     settings.RATE_LIMIT_FACTOR = 1
     url = reverse(FILE_PAGES[0], args=[personas.cast.project.slug])

@@ -18,7 +18,7 @@ def test_models_and_migrations_say_the_same() -> None:
 
 @pytest.mark.django_db
 def test_the_database_of_tests_holds_all_that_the_models_say() -> None:
-    """The tests run the migrations in a faster way than Django does; see tests/fast_migrations.py."""
+    """The tests run the migrations in a faster way than Django does; see supervisor/first_migration.py."""
     with connection.cursor() as cursor:
         cursor.execute(RULES)
         held = {name for (name,) in cursor.fetchall()}

@@ -49,6 +49,7 @@ def test_archive_exports_imported_files_unchanged(shared_data: Path, name: str) 
     assert described["files"][0]["sha256"] == file.sha256
 
 
+@pytest.mark.fault
 def test_rewritten_files_are_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After relabeling, in shards of two rows, with every compression."""
     monkeypatch.setattr(snapshots, "SHARD", 2)

@@ -50,6 +50,7 @@ def check_step(step: dict[str, Any]) -> None:
         assert step["human_completion"] == {"text": step["human_completion"]["text"], **human}
 
 
+@pytest.mark.fault
 def test_sessions_are_exported_as_phase_1_and_come_back() -> None:
     project = live_project.make_live_project(3, reserve_problem_share=0)
     rater = factories.make_rater(project)

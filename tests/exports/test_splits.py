@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def test_spellings_of_one_problem_share_an_interval() -> None:
     assert len(set(intervals)) == 1
 
 
+@pytest.mark.fault
 def test_many_similar_problems_are_assigned_in_linear_time() -> None:
     """Comparing all pairs would take eight million comparisons."""
     assigned = assign([], [make_text([]) + f" own {number % 7}" for number in range(4000)])

@@ -66,6 +66,7 @@ one = st.integers(0, 5).flatmap(
 
 
 @given(st.lists(one, min_size=1, max_size=5), st.none() | st.integers(0, 4))
+@pytest.mark.fault
 def test_no_label_follows_any_first_error(raters: list[list[int]], first_error: int | None) -> None:
     last = 4 if first_error is None else first_error
     for row in written("trl", raters, first_error):

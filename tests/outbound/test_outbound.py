@@ -109,6 +109,7 @@ def test_redirect_is_not_followed_and_answer_is_cut() -> None:
     assert (response.status, len(response.content), response.is_cut) == (302, 1000, True)
 
 
+@pytest.mark.fault
 def test_server_that_sends_byte_by_byte_is_cut_off() -> None:
     def drip(connection: socket.socket) -> None:
         for byte in b"HTTP/1.1 200 OK\r\n" * 50:

@@ -132,6 +132,7 @@ def test_lists_are_compared_by_runs_if_any_project_has_the_text() -> None:
     assert count_matches(project, trained)["PUBLIC"] == (4, 2, 1, 1)
 
 
+@pytest.mark.fault
 def test_generation_trained_on_a_benchmark_passes_with_an_alarm(client: Client) -> None:
     project = generation_project.make_project(labeled=60, unread=5)
     trained = project.problems.filter(is_reserve=False, traces__assignments__isnull=False).order_by("pk")

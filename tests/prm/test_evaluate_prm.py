@@ -110,6 +110,7 @@ def test_missing_file_and_missing_address_are_refused(tmp_path: Path) -> None:
         (("--backend", "vllm", "--address", "ftp://x"), "ftp://x"),
     ],
 )
+@pytest.mark.fault
 def test_invalid_option_is_refused_and_named(tmp_path: Path, options: tuple[str, ...], named: str) -> None:
     with pytest.raises(CommandError, match=named):
         evaluate("--processbench", str(write_records(tmp_path / "a.jsonl")), *options)

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 LATER = factories.NOW + dt.timedelta(days=1)
 
 
+@pytest.mark.fault
 def test_generation_trains_scores_and_serves_a_batch() -> None:
     project = generation_project.make_project()
     generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=20)
@@ -62,6 +63,7 @@ def test_second_generation_is_compared_with_the_first_and_replaces_its_batch() -
     assert registry.roll_back(project=project, by=None, now=LATER) == first.candidate
 
 
+@pytest.mark.fault
 def test_undecided_generation_keeps_the_current_prm_until_a_person_confirms_it() -> None:
     project = generation_project.make_project(labeled=60, unread=30)
     first = generation_project.run_generation(project)

@@ -96,6 +96,7 @@ def test_three_measured_generations_without_gain_are_enough(payoffs: list[dict[s
 
 
 @pytest.mark.django_db
+@pytest.mark.fault
 def test_project_falls_back_to_random_until_someone_chooses_again() -> None:
     project = generation_project.make_project(labeled=80, unread=60)
     generations.change_loop_rules(project=project, by=None, now=factories.NOW, batch_size=10)

@@ -32,6 +32,7 @@ def register(project: Project, address: str, model: str = "m") -> PRM:
     return registry.register_prm(project=project, identity=identity, by=None, now=factories.NOW)
 
 
+@pytest.mark.fault
 def test_shards_score_every_trace_once_and_the_last_one_requests_the_selection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -63,6 +64,7 @@ def test_only_unscored_traces_are_scored() -> None:
     assert len(fake.requests[-1]["input"]) == 2
 
 
+@pytest.mark.fault
 def test_chunk_has_fewer_traces_if_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk must fit into its lease, which is short for the builtin PRM."""
     monkeypatch.setattr(scores, "MAX_STEPS", 7)
@@ -161,6 +163,7 @@ def test_old_scores_are_deleted_except_for_draws_and_a_rollback() -> None:
     assert n_deleted == before[0] - drawn_by_first > 0
 
 
+@pytest.mark.fault
 def test_pushed_prm_is_evaluated_on_pushed_held_out_scores_and_becomes_current() -> None:
     project = generation_project.make_project(labeled=120, unread=20)
     generations.change_loop_rules(project=project, by=None, now=factories.NOW, gate_margin=0.2)

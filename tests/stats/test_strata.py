@@ -53,6 +53,7 @@ def passes(taken: list[GoldCandidate], habit: Habit, random: np.random.Generator
 
 
 @pytest.mark.parametrize("habit", [always_positive, half_negative])
+@pytest.mark.fault
 def test_screening_rejects_raters_who_do_not_read(habit: Habit) -> None:
     """With the natural share of errors, a rater who always clicks positive passes one screening in three; with a drawn
     set, none."""

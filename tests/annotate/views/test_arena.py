@@ -33,6 +33,7 @@ def log_in(client: Client, project: Project, role: Role) -> None:
     client.force_login(user)
 
 
+@pytest.mark.fault
 def test_annotator_fools_the_prm_and_another_checks_blind(client: Client, project: Project) -> None:
     log_in(client, project, Role.ANNOTATOR)
     assert reverse("annotate:arena", args=[project.slug]) in client.get(reverse("annotate:home")).content.decode()

@@ -64,6 +64,7 @@ def pages(client: Client, project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize(("pay", "is_paid"), [(None, "no"), (18, "yes")])
+@pytest.mark.fault
 def test_reclaimed_trace_is_announced_until_acknowledged(pay: int | None, is_paid: str, client: Client) -> None:
     project, user = factories.make_project(pay_per_hour=pay, currency="EUR"), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)

@@ -37,6 +37,7 @@ def push(program: Any, prm: PRM, *lines: Any) -> Any:
     return program.post(address, body, content_type="application/x-ndjson")
 
 
+@pytest.mark.fault
 def test_current_prm_scores_and_ranks_and_calls_are_counted() -> None:
     project = generation_project.make_project(labeled=120, unread=5)
     program = program_of(project)

@@ -76,6 +76,7 @@ def test_number_of_queries_does_not_grow_with_the_page(django_assert_max_num_que
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.fault
 def test_example_of_the_guide_pushes_the_scores_by_which_a_generation_is_evaluated(live_server: LiveServer) -> None:
     project = generation_project.make_project(labeled=60, unread=60)
     prm = registry.register_prm(project=project, identity=PRMIdentity("pushed", "mine"), by=None, now=factories.NOW)

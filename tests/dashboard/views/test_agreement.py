@@ -132,6 +132,7 @@ def test_statistics_can_cover_a_guideline_or_all_sources(client: Client, cast: P
     assert len(read_csv(client, address, "pairs")) == 2
 
 
+@pytest.mark.fault
 def test_bias_charts_have_missed_errors_before_false_alarms(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 2)
     assert 'data-empty="bias"' in client.get(address).content.decode()
@@ -209,6 +210,7 @@ def test_page_states_the_probability_from_which_the_model_settles(client: Client
     assert number_format.format_share(redundancy.CONFIDENT) in stated
 
 
+@pytest.mark.fault
 def test_agreement_can_leave_raters_out_or_include_only_some(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 4)
     one, two = Rater.objects.filter(project=cast.project, reports__isnull=False).distinct().order_by("pk")

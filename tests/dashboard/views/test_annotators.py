@@ -51,6 +51,7 @@ def test_page_describes_the_gold_threshold(client: Client, cast: Personas, addre
     assert 'data-gold-threshold="unused"' in client.get(address).content.decode()
 
 
+@pytest.mark.fault
 def test_annotator_page_shows_the_evidence_and_who_paused(client: Client, cast: Personas) -> None:
     people = submitted_work.make_raters(cast.project, 4)
     for number in range(20 + 5):  # a pause by a check follows up to five traces later

@@ -35,6 +35,7 @@ def address(project: Project, name: str = "generations", **more: object) -> str:
     return reverse(f"dashboard:{name}", kwargs={"slug": project.slug, **more})
 
 
+@pytest.mark.fault
 def test_generation_is_started_followed_and_listed_in_the_timeline() -> None:
     project = generation_project.make_project()
     client = log_in_member(project)
@@ -138,6 +139,7 @@ def test_prm_is_registered_made_current_and_rolled_back() -> None:
     assert client.post(address(project, "register_prm"), {**data, "secret": "ключ"}).status_code == 422
 
 
+@pytest.mark.fault
 def test_undecided_generation_shows_its_power_and_asks_for_a_confirmation() -> None:
     project = generation_project.make_project(labeled=60, unread=10)
     generation_project.run_generation(project)
@@ -184,6 +186,7 @@ def test_saved_rules_end_the_fallback_to_random() -> None:
         assert client.post(address(project, "change_selection_rules"), {**data, **odd}).status_code == 422
 
 
+@pytest.mark.fault
 def test_custom_acquisition_of_the_command_stays_a_choice_on_the_page() -> None:
     project = generation_project.make_project(labeled=40, unread=10)
     own = "tests.prm.selection.test_acquisitions:by_number"

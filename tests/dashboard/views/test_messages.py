@@ -15,6 +15,7 @@ from tests.people.personas import Personas
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.fault
 def test_message_and_its_answer(client: Client, cast: Personas) -> None:
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)
     thread_args = [cast.project.slug, rater.pk]

@@ -65,6 +65,7 @@ def test_traces_are_filtered_by_every_field(client: Client, cast: Personas) -> N
     assert {query: list_traces(client, cast, query) for query in expected} == expected
 
 
+@pytest.mark.fault
 def test_filters_by_annotator_and_label_match_one_submission(client: Client, cast: Personas) -> None:
     one, other = submitted_work.make_raters(cast.project, 2)
     cast.project.overlap = 2

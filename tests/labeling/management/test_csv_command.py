@@ -158,6 +158,7 @@ def test_scale_is_rejected_for_first_errors(ratings: Path) -> None:
         run("consensus", ratings, method="first_error", values="-1,0")
 
 
+@pytest.mark.fault
 def test_too_many_labels_and_workers_for_memory_are_rejected(tmp_path: Path) -> None:
     """Fifty labels of forty thousand workers are tables of a hundred million numbers; agreement needs none of them."""
     rows = [f"t{n // 2},w{n},{n % 50}" for n in range(40_001)]

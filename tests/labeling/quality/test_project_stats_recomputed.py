@@ -194,6 +194,7 @@ def test_named_labels_of_a_file_equal_the_recomputation(client: Client, project:
     assert mix == {str(value): ratings.count(value) for value in (-1, 0, 1)}
 
 
+@pytest.mark.fault
 def test_chosen_labelers_of_a_file_equal_the_recomputation(client: Client, project: Project) -> None:
     import_named_labels(project, 30, random.Random(4))
     project_stats.compute_project_stats(project_id=project.pk, now=factories.NOW)

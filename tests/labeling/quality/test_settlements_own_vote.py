@@ -53,6 +53,7 @@ def test_decision_of_a_person_is_compared_with_everyone() -> None:
     assert error_breakdowns.compute_confusion(project.pk)["counts"] == [[1, 0, 1], [0, 0, 0], [0, 0, 2]]
 
 
+@pytest.mark.fault
 def test_totals_equal_a_count_by_hand() -> None:
     dice = random.Random(1)
     project = factories.make_project(overlap=2, overlap_limit=5)

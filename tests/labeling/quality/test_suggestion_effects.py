@@ -215,6 +215,7 @@ def test_effects_read_the_answer_after_the_reveal() -> None:
     assert (arm.n_changed, arm.follow.exposed, arm.gold.exposed) == (1, 1, 0)
 
 
+@pytest.mark.fault
 def test_established_harm_turns_suggestions_off() -> None:
     project = factories.make_project()
     plan = suggested_project.start(project, suggest=0.5)

@@ -266,6 +266,7 @@ def test_import_reports_similar_problems(tmp_path: Path, now: dt.datetime) -> No
 
 
 @pytest.mark.parametrize(("name", "right", "with_error"), [("gsm8k", 200, 7), ("math", 500, 94)])
+@pytest.mark.fault
 def test_import_reports_right_answers_with_errors(
     shared_data: Path, now: dt.datetime, name: str, right: int, with_error: int
 ) -> None:
@@ -276,6 +277,7 @@ def test_import_reports_right_answers_with_errors(
     assert report["right_with_error"] == with_error
 
 
+@pytest.mark.fault
 def test_import_report_matches_a_count_over_the_file(shared_data: Path, now: dt.datetime) -> None:
     """The report has the same numbers as a simple count over the file."""
     path = shared_data / "prm800k/phase1_train.reconstructed.jsonl"

@@ -139,6 +139,7 @@ def test_undo_is_refused_while_the_import_is_running(tmp_path: Path, now: dt.dat
         undo.request_undo(source=source, by=None, now=now)
 
 
+@pytest.mark.fault
 def test_import_after_undo_queues_the_remaining_labels(tmp_path: Path, now: dt.datetime) -> None:
     """The overlap is two; the opened trace needs one more label."""
     project = factories.make_project(overlap=2, reserve_problem_share=0)

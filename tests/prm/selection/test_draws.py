@@ -44,6 +44,7 @@ def test_batch_draws_each_trace_once_and_counts_what_is_left(
     assert len(set(policy)) == len(policy)
 
 
+@pytest.mark.fault
 def test_q_is_the_probability_of_the_draw() -> None:
     """Over many seeds, first draws, and second draws given the first, are as frequent as their q."""
     scores, rules = [1.0, 1.2, 1.5, 0.7], DrawRules(temperature=0.5)

@@ -1,7 +1,7 @@
-"""Run the migrations of the test database without rebuilding related model classes after each operation.
+"""Create the tables of an empty database without rebuilding related model classes after each operation.
 
-Django rebuilds them so that earlier states stay available, which takes most of the time on an empty database. Nothing
-here uses an earlier state.
+Django rebuilds them so that earlier states stay available, which takes most of the time of a first start. On an empty
+database nothing uses an earlier state. Later migrations run as Django runs them.
 """
 
 from typing import Any
