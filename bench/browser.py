@@ -8,7 +8,6 @@ line of JSON, and exits with 1 if a threshold is missed.
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from bench import submission_server
+from bench import harness, submission_server
 from bench.harness import NOISY
 
 PROJECT = "bench"
@@ -81,8 +80,7 @@ def measure_on_server(traces: int, folder: Path, environment: dict[str, str]) ->
     session = json.loads(_run(environment, "-m", "bench.browser_fill", str(traces + 3)).splitlines()[-1])["session"]
     _run(environment, "manage.py", "collectstatic", "--noinput", "--clear", "--verbosity", "0")
     with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
-        chromium = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=harness.find_browser(), args=["--no-sandbox"])
         context = browser.new_context(base_url=f"http://127.0.0.1:{server.port}")
         context.add_cookies([{"name": "sessionid", "value": session, "url": f"http://127.0.0.1:{server.port}"}])
         context.add_init_script(path=Path(__file__).with_suffix(".js"))

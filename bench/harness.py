@@ -6,6 +6,8 @@ process and of its PostgreSQL backend is measured, which depends little on other
 """
 
 import json
+import os
+import shutil
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -168,6 +170,12 @@ def as_json(comparison: TimeComparison) -> dict[str, Any]:
             for name, each in comparison.figures.items()
         },
     }
+
+
+def find_browser() -> str | None:
+    """Return the path of Debian's Chromium, without a window system if that package is installed."""
+    named = os.environ.get("STEPMARK_CHROMIUM")
+    return named or shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 def last_json_line(content: dict[str, Any]) -> str:

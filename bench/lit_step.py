@@ -8,7 +8,6 @@ space. It ends with one line of JSON, and exits with 1 if more than one move of 
 
 import argparse
 import json
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -17,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench import submission_server
+from bench import harness, submission_server
 from bench.browser import _run as run_program
 from bench.lit_step_fill import KINDS
 
@@ -51,8 +50,7 @@ def measure_on_server(
     failures: list[Any] = []
     each = moves / (len(SIZES) * len(KINDS) * 2)
     with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
-        chromium = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=harness.find_browser(), args=["--no-sandbox"])
         for width, height in SIZES:
             url = f"http://127.0.0.1:{server.port}"
             context = browser.new_context(base_url=url, viewport={"width": width, "height": height})

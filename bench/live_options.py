@@ -9,7 +9,6 @@ Ends with one line of JSON, and exits with 1 if a threshold is missed.
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -20,7 +19,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from bench import submission_server
+from bench import harness, submission_server
 from bench.live_options_fill import SLUG
 from tests.live.step_servers import ScriptedStep, StepServer, running_steps
 
@@ -65,8 +64,7 @@ def measure(choices: int, folder: Path, environment: dict[str, str], address: st
     ]
     _run(environment, "manage.py", "collectstatic", "--noinput", "--clear", "--verbosity", "0")
     with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
-        chromium = os.environ.get("STEPMARK_CHROMIUM") or shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=harness.find_browser(), args=["--no-sandbox"])
         context = browser.new_context(base_url=f"http://127.0.0.1:{server.port}")
         context.add_cookies([{"name": "sessionid", "value": session, "url": f"http://127.0.0.1:{server.port}"}])
         context.add_init_script(path=Path(__file__).with_suffix(".js"))
