@@ -117,6 +117,11 @@ SECTIONS: dict[str, Section] = {
             revision="turn__revision",
         ),
     ),
+    "suggestions": Section(
+        "labeling.Exposure",
+        ("assignment__rater__user",),
+        _names("arm", "drawn_at", "n_changed", project="assignment__project__slug", trace="assignment__trace"),
+    ),
     "answers": Section(
         "labeling.TraceAnswer",
         ("assignment__rater__user",),
