@@ -17,6 +17,7 @@ from machines.models import MachinePassport
 _NAMES = {
     "error_rate": gettext_lazy("Traces with an error"),
     "error_rate_right": gettext_lazy("Traces with an error among those with a correct final answer"),
+    "agreement": gettext_lazy("Traces on which two annotators agree"),
     "negative": gettext_lazy("Negative steps"),
     "neutral": gettext_lazy("Neutral steps"),
     "positive": gettext_lazy("Positive steps"),

@@ -2,6 +2,7 @@
 
     error_rate           share of traces with an error
     error_rate_right     the same among traces whose final answer is right
+    agreement            share of traces on which the first two people name the same first error, or none
     negative, neutral, positive
                          shares of these labels among labeled steps
 
@@ -21,7 +22,7 @@ from stats import prediction_powered
 from stats.prediction_powered import LabeledPool, PoweredEstimate
 
 _LABELS = {"negative": -1, "neutral": 0, "positive": 1}
-POOL_FIGURES = ("error_rate", "error_rate_right", *_LABELS)
+POOL_FIGURES = ("error_rate", "error_rate_right", "agreement", *_LABELS)
 
 
 def build_pool_figures(traces: Sequence[PassportTrace], weights: Mapping[int, float]) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def build_pool_figures(traces: Sequence[PassportTrace], weights: Mapping[int, fl
     return {
         "error_rate": _describe(_estimate_error_rate(pool, weights)),
         "error_rate_right": _describe(_estimate_error_rate(right, weights)),
+        "agreement": _describe(_estimate_agreement(pool, weights)),
         **{name: _describe(_estimate_label_share(pool, weights, label)) for name, label in _LABELS.items()},
     }
 
@@ -46,6 +48,31 @@ def _estimate_error_rate(rows: Sequence[PassportTrace], weights: Mapping[int, fl
         predicted=predicted,
         predicted_sizes=[1.0 if each is not None else None for each in predicted],
     )
+
+
+def _estimate_agreement(rows: Sequence[PassportTrace], weights: Mapping[int, float]) -> PoweredEstimate:
+    """Compare the first two people: a third label is requested when they differ, so more would count these twice."""
+    first_two = [list(row.people.values())[:2] for row in rows]
+    predicted = [_predict_agreement(row) for row in rows]
+    return _estimate(
+        rows,
+        weights,
+        is_labeled=lambda row: len(row.people) >= 2,
+        values=[float(len(ends) == 2 and ends[0] == ends[1]) for ends in first_two],
+        sizes=[1.0] * len(rows),
+        predicted=predicted,
+        predicted_sizes=[1.0 if each is not None else None for each in predicted],
+    )
+
+
+def _predict_agreement(row: PassportTrace) -> float | None:
+    """Return how likely two answers of the machine agree on whether there is an error. People agree less on errors, so
+    a machine with one answer also helps."""
+    if row.end is None:
+        return None
+    if row.p_error is None:
+        return float(row.end == row.n_steps)
+    return row.p_error**2 + (1 - row.p_error) ** 2
 
 
 def _predict_error(row: PassportTrace) -> float | None:

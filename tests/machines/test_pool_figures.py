@@ -45,6 +45,21 @@ def test_machine_shortens_the_interval_of_the_pool() -> None:
     assert found["neutral"]["reason"] is not None
 
 
+def test_agreement_compares_the_first_two_people() -> None:
+    rows, dice = make_pool(), random.Random(7)
+    for row in rows[:60]:
+        truth = row.people[1]
+        # Two people agree on all right traces, and on half of the wrong ones; a third settles what they differ on.
+        second = truth if truth == 3 or dice.random() < 0.5 else 3
+        row.people = {1: truth, 2: second} | ({} if second == truth else {3: truth})
+    rows[60].people = {1: 3}
+    agreed = sum(list(row.people.values())[0] == list(row.people.values())[1] for row in rows[:60])
+    found = pool_figures.build_pool_figures(rows, dict.fromkeys(range(400), 1.0))["agreement"]
+    assert (found["human"], found["n_labeled"]) == (pytest.approx(agreed / 60), 60)
+    assert found["low"] < found["value"] < found["high"]
+    assert found["saved"] > 0.05
+
+
 def test_gold_and_traces_without_a_weight_count_for_nothing() -> None:
     rows = make_pool()
     for row in rows[:10]:
