@@ -77,6 +77,14 @@ def find_untranslated_text(path: str, text: str) -> Iterator[RuleFinding]:
             yield RuleFinding(words[0], number, f"not translatable: {line.strip()[:60]!r}")
 
 
+def find_doubled_percent_signs(path: str, text: str) -> Iterator[RuleFinding]:
+    text = strip_comments(text)
+    for match in re.finditer(r"""\b_\(("[^"]*%[^"]*"|'[^']*%[^']*')\)""", text):
+        yield RuleFinding(
+            match[1], line_of(text, match.start()), "Django doubles a percent sign in _()"
+        )
+
+
 PAGE = "templates/annotate/work.html"
 FRAGMENT = "templates/annotate/_step.html"
 
@@ -110,6 +118,13 @@ RULES = (
         find=find_forms_without_token,
         good=(RuleExample(PAGE, '<form method="post">{% csrf_token %}<button>1</button></form>'),),
         bad=(RuleExample(PAGE, '<form method="post"><button>1</button></form>'),),
+    ),
+    ConventionRule(
+        name="texts of template tags have no percent sign",
+        looks_at=is_template,
+        find=find_doubled_percent_signs,
+        good=(RuleExample(PAGE, '{% column _("Interval") %}<p>{% translate "95%" %}</p>'),),
+        bad=(RuleExample(PAGE, '{% column _("95 % interval") %}'),),
     ),
     ConventionRule(
         name="template text is translatable",
