@@ -92,6 +92,14 @@ def describe_data_folder() -> None:
     base.CommandParser = HelpfulParser  # type: ignore[misc]  # Django offers no other way for all commands
 
 
+def skip_system_checks() -> None:
+    """Leave Django's checks of the code to `check`, `migrate` and the tests: they load every page of the interface,
+    which would take a third of a command's time."""
+    from django.core.management import base
+
+    base.BaseCommand.requires_system_checks = []
+
+
 def main() -> None:
     switch_to_venv()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -103,6 +111,7 @@ def main() -> None:
     from supervisor import StartupError
 
     describe_data_folder()
+    skip_system_checks()
     try:
         with database_for(arguments), closed_pipe_allowed():
             try:
