@@ -31,9 +31,8 @@ from tests.people.personas import MEMBERS, LoggedInPersonas
 from tests.prm.url_cases import prm_args
 from tests.url_arguments import import_args
 
-pytestmark = [pytest.mark.django_db, pytest.mark.fault]
-
 SECONDS = float(os.environ.get("API_SCHEMA_SECONDS", "0"))
+pytestmark = [pytest.mark.django_db, pytest.mark.fault, pytest.mark.timeout(600 + SECONDS)]
 SHORT_SECONDS, SHORT_EXAMPLES, LONG_EXAMPLES = 15, 2, 30
 CHECKS = ("content_type_conformance", "response_headers_conformance", "response_schema_conformance")
 Failures = dict[str, collections.Counter[str]]

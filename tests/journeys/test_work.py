@@ -310,12 +310,12 @@ def test_changed_keys_rate_and_are_shown(visit: Visit) -> None:
     day = RaterDay(["One.", "Two."])
     page = visit(day.user)
     page.goto("/keys/")
-    page.locator("#id_positive").fill("v")
+    page.locator("#id_positive").fill("h")
     page.locator("main .btn--go").click()
     expect(page.locator("[data-message=success]")).to_be_visible()
     day.begin(page)
-    expect(page.locator(".dock__rate--pos kbd")).to_have_text("v")
-    press(page, "3V")  # the old key does nothing, Caps Lock changes nothing
+    expect(page.locator(".dock__rate--pos kbd")).to_have_text("h")
+    press(page, "3H")  # the old key does nothing, Caps Lock changes nothing
     expect(page.locator("#where")).to_have_attribute("data-step", "2")
     eventually(page, lambda: ratings() == [1])
 

@@ -408,7 +408,7 @@ def test_enter_with_a_missing_rating_goes_there(visit: Visit) -> None:
 
 
 def test_doubled_enter_does_not_submit_the_next_trace(visit: Visit) -> None:
-    day = RaterDay(["One."], ["Two."], protocol="live")
+    day = RaterDay(["One."], ["Two."])
     page = day.begin(visit(day.user))
     press(page, "3")
     page.keyboard.press("Enter")
