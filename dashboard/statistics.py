@@ -118,8 +118,8 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     "clause": StatisticKind(
         _("Clause, alpha"),
         _(
-            "Agreement on the cited clauses, on steps for which several annotators cite some. Overlapping sets of clauses"
-            " agree in part (MASI). Usable at 0.67 or above."
+            "Agreement on the cited clauses, on steps for which several annotators cite some. Overlapping sets of"
+            " clauses agree in part (MASI). Usable at 0.67 or above."
         ),
         0.67,
     ),
