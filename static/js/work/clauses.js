@@ -49,12 +49,8 @@ export class CitedClauses {
 
   // Open the search below a rated step. It closes with the choice, with Escape, or when it loses the focus.
   search(stop) {
-    if (!stop || !this.page.isOpen()) return;
+    if (!this.page.isOpen()) return;
     const number = this.page.view.numberOf(stop.step);
-    if (this.page.work.cell(stop.step, stop.option).rating === null) {
-      this.page.dock.showToast(getString("clause_unrated", { number }));
-      return;
-    }
     this.#close();
     this.#picker = this.#build(stop, number);
     this.page.view.rowFor(stop).querySelector(".step__body").append(this.#picker);

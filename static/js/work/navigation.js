@@ -99,6 +99,13 @@ export const withClauses = (page, act) =>
         () => page.dock.showToast(getString("not_loaded")),
       );
 
+// Search the clause that the rating of a step cites. The rating counts that the step has when the key is pressed.
+export function searchClause(page, stop) {
+  if (!stop || !page.work.trace.clauses || !page.isOpen()) return undefined;
+  if (page.work.cell(stop.step, stop.option).rating !== null) return withClauses(page, (clauses) => clauses.search(stop));
+  return page.dock.showToast(getString("clause_unrated", { number: page.view.numberOf(stop.step) }));
+}
+
 // Load what the project asks besides ratings.
 export function loadQuestions(page, view) {
   if (view.work.questions.length) withQuestions(page, (questions) => questions.show(view));
@@ -117,7 +124,7 @@ export function goToQuestion(page) {
 export function goToMissing(page) {
   const [step] = page.work.unexplained();
   const [uncited] = page.work.uncited();
-  if (!step && uncited) withClauses(page, (clauses) => clauses.search({ step: uncited.position, option: 0 }));
+  if (!step && uncited) searchClause(page, { step: uncited.position, option: 0 });
   if (!step) return Boolean(uncited) || goToQuestion(page);
   page.view.boxes.get(step.position).querySelector("input").focus();
   return true;
