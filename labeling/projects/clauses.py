@@ -28,7 +28,7 @@ class Clause(NamedTuple):
 
 class _OpenHeading(NamedTuple):
     level: int
-    index: int  # among the headings of its level
+    number: int  # among the headings of its level
     code: str
 
 
@@ -49,13 +49,13 @@ def parse_clauses(markdown: str) -> tuple[Clause, ...]:
     clauses: dict[str, Clause] = {}
     outer: list[_OpenHeading] = []  # the headings that contain the next one
     for heading, end in zip(headings, ends, strict=True):
-        index = 1
+        number = 1
         while outer and outer[-1].level >= heading.level:
-            index = outer.pop().index + 1
-        place = f"{outer[-1].code}.{index}" if outer else str(index)
+            number = outer.pop().number + 1
+        place = f"{outer[-1].code}.{number}" if outer else str(number)
         code, title = _read_number(heading.text, place)
         code = _make_unique(code, clauses)
-        outer.append(_OpenHeading(heading.level, index, code))
+        outer.append(_OpenHeading(heading.level, number, code))
         text = " ".join(" ".join(lines[heading.end_line : end]).split())
         excerpt = text[:EXCERPT_LENGTH].strip()
         clauses[code] = Clause(code, title[:MAX_TITLE_LENGTH], digest_clause(title, text), excerpt)

@@ -116,8 +116,8 @@ def _load_ratings(project_id: int) -> list[CitingRating]:
         *("turn__assignment__guideline__version", "citations"),
     )
     return [
-        CitingRating(*values, frozenset(cited["digest"] for cited in citations))
-        for *values, citations in rows.values_list(*columns)
+        CitingRating(problem, step, rating, version, frozenset(cited["digest"] for cited in citations))
+        for problem, step, rating, version, citations in rows.values_list(*columns)
     ]
 
 

@@ -76,6 +76,7 @@ def test_clauses_are_cited_by_keyboard(visit: Visit) -> None:
     page.keyboard.press("l")
     page.keyboard.press("Escape")
     expect(page.locator(".clausepick")).to_have_count(0)
+    press(page, "1")  # another rating keeps the clauses
     page.locator("#submit").click()
     eventually(page, Submission.objects.exists)
     stored = Judgment.objects.get(turn__step__position=0).citations or []
