@@ -127,6 +127,7 @@ class SubmittedOption(NamedTuple):
     category: str  # label of the error category
     severity: str = ""  # its name
     evidence: Sequence[str] = ()  # quotes of the step
+    clauses: Sequence[str] = ()  # that the rating cites
 
 
 def list_options(assignment: Assignment) -> list[SubmittedOption]:
@@ -154,6 +155,7 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
                 review=judgment.turn if judgment and not option.position else None,
                 category=rating_rules.name_category(judgment.category, labels) if judgment else "",
                 evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
+                clauses=[cited["clause"] for cited in (judgment.citations if judgment else None) or ()],
                 severity=severities.get((judgment.severity if judgment else None) or 0, ""),
             )
         )

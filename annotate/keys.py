@@ -23,6 +23,7 @@ _ACTIONS = {
     "recovery": ("m", gettext_lazy("Mark recovery from an error")),
     "comment": ("c", gettext_lazy("Comment")),
     "quote": ("v", gettext_lazy("Quote the selected text as evidence")),
+    "clause": ("l", gettext_lazy("Cite a clause of the guideline")),
     "missing": ("i", gettext_lazy("Note what is missing after the step")),
     "undo": ("z", gettext_lazy("Undo")),
     "submit": ("Enter", gettext_lazy("Submit")),

@@ -21,6 +21,7 @@ from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview,
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
 from labeling.models.trace import StepKind
 from labeling.projects import protocols
+from labeling.projects.clauses import Clause
 
 _ASSIGNMENT_URLS = (
     *("record", "submit", "give_up", "report", "skip", "open", "reopen", "discard", "content", "submitted_one"),
@@ -54,6 +55,7 @@ def build_config(user: User, rater: Rater, *, now: dt.datetime) -> dict[str, Any
             **(_question_strings() if project.trace_questions else {}),
             **(_evidence_strings() if project.asks_evidence else {}),
             **(_omission_strings() if project.asks_omissions else {}),
+            **(_clause_strings() if project.asks_clauses else {}),
             "memory_only": _memory_only_strings(),
         },
         "urls": urls | {"day": reverse("annotate:day")},
@@ -216,6 +218,20 @@ def _evidence_strings() -> dict[str, str]:
     }
 
 
+def _clause_strings() -> dict[str, str]:
+    """Return the texts of clauses that a rating cites."""
+    return {
+        "clause_search": _("Clause that step {number} follows or breaks: number or words"),
+        "clause_none": _("No clause matches"),
+        "clause_unrated": _("Rate step {number} first."),
+        "clause_too_many": _("A rating can cite at most {count} clauses."),
+        "clause_cited": _("Step {number} cites {clause}"),
+        "clause_list": _("Clauses that step {number} cites"),
+        "clause_remove": _("Remove clause {clause}"),
+        "undone_citations": _("Undone: clause, step {number}"),
+    }
+
+
 def _omission_strings() -> dict[str, str]:
     """Return the texts of what is missing after a step."""
     return {
@@ -315,16 +331,17 @@ _ASSIGNMENT_FIELDS = (
         "asks_corrected_step",
         "asks_evidence",
         "asks_omissions",
+        "asks_clauses",
     ),
 )
 _PROBLEM_FIELDS = ("text", "domain", "reference_answer", "is_answer_right")
-_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity", "evidence")
+_JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "severity", "evidence", "citations")
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
     """Return an assigned trace. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, has_parts, step_rows, questions, is_assisted, *values = row
+    trace, purpose, protocol, has_parts, step_rows, questions, clauses, is_assisted, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
@@ -353,7 +370,15 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
         if fields["is_correction"]
         else None,
         **(_load_questions(assignment_id, fields, questions) if questions else {}),
+        **(_list_clauses(clauses) if clauses else {}),
     }
+
+
+def _list_clauses(stored: str) -> dict[str, Any]:
+    """Return the clauses of the rater's version of the guideline, as a rating cites them and with what people read."""
+    version, rows = orjson.loads(stored)
+    clauses = (Clause(*row) for row in rows)
+    return {"clauses": [{**clause._asdict(), "version": str(version)} for clause in clauses]}
 
 
 def _load_questions(assignment_id: int, fields: dict[str, Any], questions: str) -> dict[str, Any]:

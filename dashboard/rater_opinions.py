@@ -35,12 +35,13 @@ class StepOpinion:
     seconds: int | None = None
     is_flagged: bool = False
     evidence: Sequence[str] = ()  # quotes of the step
+    clauses: Sequence[str] = ()  # that the rating cites
     missing: str = ""  # what the trace leaves out after the step
 
     @property
     def has_words(self) -> bool:
         explained = self.comment or self.category or self.error_link or self.severity or self.evidence or self.missing
-        return bool(explained or self.is_flagged)
+        return bool(explained or self.clauses or self.is_flagged)
 
 
 @dataclass
@@ -112,6 +113,7 @@ def build_step_opinion(judgment: Judgment | None, review: StepReview | None, nam
         seconds=None if ms is None else round(ms / 1000),
         is_flagged=bool(judgment and judgment.flagged),
         evidence=[quote["text"] for quote in (judgment.evidence if judgment else None) or ()],
+        clauses=[cited["clause"] for cited in (judgment.citations if judgment else None) or ()],
         missing=review.missing if review else "",
     )
 

@@ -115,6 +115,14 @@ STATISTIC_KINDS: dict[str, StatisticKind] = {
     "machine_ece": StatisticKind(
         _("Calibration error"), _("Mean distance between stated probabilities and shares of correct labels.")
     ),
+    "clause": StatisticKind(
+        _("Clause, alpha"),
+        _(
+            "Agreement on the cited clauses, on steps for which several annotators cite some. Overlapping sets of"
+            " clauses agree in part (MASI). Usable at 0.67 or above."
+        ),
+        0.67,
+    ),
     "kind": StatisticKind(
         _("Kind of error, alpha"),
         _(

@@ -10,6 +10,7 @@ from dashboard.views import (
     arena,
     audit,
     canaries,
+    clauses,
     erasure,
     generations,
     gold,
@@ -223,6 +224,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("messages/", messages.show_messages, name="messages"),
     path("messages/send", messages.send_message_to_all, name="send_message_to_all"),
     path("agreement/", agreement.show_agreement, name="agreement"),
+    path("agreement/clauses/", clauses.show_clauses, name="clauses"),
     path("submissions/<int:assignment>/", submission.show_submission, name="submission"),
     path(
         "submissions/<int:assignment>/correction",

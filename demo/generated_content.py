@@ -20,6 +20,7 @@ class GeneratedOption:
     text: str
     rating: int | None  # the true rating: 1 correct, 0 correct but no progress, -1 wrong; None after the first error
     parts: tuple[GeneratedPart, ...] = ()
+    clause: str = ""  # of the guideline, which the step follows or breaks
 
 
 @dataclass(frozen=True)

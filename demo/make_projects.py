@@ -1,5 +1,5 @@
-"""Create the demo: two projects with guidelines, three people, and generated traces in the queue. It is idempotent, so
-an interrupted run can be repeated."""
+"""Create the demo: three projects with guidelines, three people, and generated traces in the queue. It is idempotent,
+so an interrupted run can be repeated."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -12,10 +12,11 @@ from demo import explanations, rate_traces, records
 from demo.agents import traces as agent_traces
 from demo.generated_content import GeneratedTrace
 from demo.math_problems import traces as math_traces
+from demo.policies import traces as policy_traces
 from labeling import gold_sets
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
-from labeling.models.project import Protocol
+from labeling.models.project import ClauseRule, Protocol
 from labeling.projects import guidelines, lifecycle, rating_rules, trace_questions
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load
@@ -47,6 +48,8 @@ class DemoPlan:
     submissions: int = 0  # by simulated raters; most of the work is left to people
     questions: str = ""  # the template of its questions on the whole trace
     asks: tuple[str, ...] = ()  # what raters can say about an error
+    load_guideline: Callable[[], str] | None = None  # instead of the template
+    clauses: ClauseRule = ClauseRule.NONE  # the ratings that cite one
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,18 @@ PLANS = (
         submissions=12,
         questions="agents",
         asks=("asks_error_category", "asks_severity", "asks_evidence", "asks_omissions"),
+    ),
+    DemoPlan(
+        slug="demo-policy",
+        name="Answers under a policy (demo)",
+        description="Generated answers of a help desk. Rate every step, and cite the clause that it follows or breaks.",
+        protocol=Protocol.EVERY_STEP,
+        guideline="policy",
+        load_guideline=policy_traces.load_policy,
+        generate=policy_traces.generate_policy_traces,
+        policy="Stepmark's demo generator, policies",
+        submissions=16,
+        clauses=ClauseRule.ALL,
     ),
 )
 
@@ -133,15 +148,15 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         rating_rules=rating_rules.copy_template(plan.guideline),
         trace_questions=_copy_questions(plan.questions),
         **dict.fromkeys(plan.asks, True),
+        asks_clauses=plan.clauses,
         overlap_limit=OVERLAP_LIMIT,
         reserve_share=RESERVE_SHARE,
         pay_per_hour=PAY_PER_HOUR,
         screening_attempts=2,
     )
     if project.guideline_id is None:
-        lifecycle.publish_guideline(
-            project=project, body=guidelines.load_guideline_template(plan.guideline), by=by, now=now
-        )
+        body = plan.load_guideline() if plan.load_guideline else guidelines.load_guideline_template(plan.guideline)
+        lifecycle.publish_guideline(project=project, body=body, by=by, now=now)
         lifecycle.publish_consent_text(project=project, body=guidelines.load_consent_template(), by=by, now=now)
     return project
 

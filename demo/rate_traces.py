@@ -4,19 +4,20 @@ additional labels and statistics follow, as on a running platform."""
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from accounts import users
 from accounts.models import User
 from demo import simulated_raters
 from demo.generated_content import GeneratedTrace, seeded_random
-from demo.simulated_raters import SimulatedRater
+from demo.simulated_raters import SimulatedRater, SimulatedRating
 from labeling import assignments, gates, onboarding, queue
 from labeling.gates import OnboardingGate
 from labeling.models import Project, Rater, Settlement, Submission, Trace, TrainingFeedback
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.project import EVERY_STEP_PROTOCOLS
-from labeling.projects import lifecycle
+from labeling.projects import lifecycle, taxonomies
 from labeling.quality import new_submissions, project_stats, rater_model, resolve, settlements
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.resolve import resolve_traces
@@ -114,9 +115,10 @@ def _rate_next_trace(
     ratings = simulated_raters.simulate_ratings(
         truths[claim.trace_id], rater, chance, to_the_end=project.protocol in EVERY_STEP_PROTOCOLS
     )
+    clauses = _load_citations(project)
     writes = [
-        assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", **asdict(rating))
-        for n, rating in enumerate(ratings)
+        assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", citations=clauses.get(clause), **fields)
+        for n, (clause, fields) in enumerate(_split_clause(rating) for rating in ratings)
     ]
     answers = simulated_raters.simulate_answers(truths[claim.trace_id], chance) if project.trace_questions else {}
     writes += [
@@ -132,6 +134,19 @@ def _rate_next_trace(
         now=at + spent,
         by=row.user,
     )
+
+
+def _split_clause(rating: SimulatedRating) -> tuple[str, dict[str, Any]]:
+    fields = asdict(rating)
+    return fields.pop("clause"), fields
+
+
+def _load_citations(project: Project) -> dict[str, list[assignments.Citation]]:
+    """Return the citation of each clause of the guideline by its number."""
+    guideline = project.guideline
+    clauses = taxonomies.load_taxonomy(project).clauses
+    version = str(guideline.version) if guideline else ""
+    return {clause.code: [assignments.Citation(clause.code, clause.digest, version)] for clause in clauses}
 
 
 def _run_nightly_jobs(project: Project, now: dt.datetime) -> None:

@@ -39,6 +39,7 @@ SIMULATED_RATERS = (
     SimulatedRater(6, 0.05, 0.400, 9.0),  # hurries, and is paused because of it
 )
 _STOPS_LATE_SHARE, _DOUBT_SHARE = 0.3, 0.06
+_OTHER_CLAUSE_SHARE = 0.15
 _MISJUDGED_SHARE, _LOOPING_SHARE = 0.1, 0.3  # of answers on the whole trace, and of failures
 
 
@@ -48,6 +49,7 @@ class SimulatedRating:
     option: int
     rating: int
     active_ms: int
+    clause: str = ""  # that the rating cites
 
 
 def simulate_ratings(
@@ -60,7 +62,8 @@ def simulate_ratings(
         if not step.is_rateable:
             continue
         rating = _simulate_rating(position, trace.first_error, rater, dice)
-        ratings.append(SimulatedRating(position, 0, rating, _reading_time_ms(step.text, rater, dice)))
+        ms = _reading_time_ms(step.text, rater, dice)
+        ratings.append(SimulatedRating(position, 0, rating, ms, _simulate_clause(trace, position, dice)))
         if rating == NEGATIVE and not to_the_end:
             return ratings + list(_rate_alternatives(position, step, rater, dice))
     return ratings
@@ -73,6 +76,14 @@ def _simulate_rating(position: int, error: int | None, rater: SimulatedRater, di
     if dice.random() < chance:
         return NEGATIVE
     return NEUTRAL if dice.random() < _DOUBT_SHARE else POSITIVE
+
+
+def _simulate_clause(trace: GeneratedTrace, position: int, dice: random.Random) -> str:
+    """Return the clause of a step, or sometimes that of another step."""
+    own = trace.steps[position].options[0].clause
+    if not own or dice.random() >= _OTHER_CLAUSE_SHARE:
+        return own
+    return dice.choice(trace.steps).options[0].clause
 
 
 def _rate_alternatives(

@@ -259,8 +259,8 @@ def _process_lines(snapshot: Snapshot) -> list[str]:
 
 
 def _taxonomy_lines(project: Project) -> Iterator[str]:
-    """Say what the codes of kinds of errors, of severities and of answers mean."""
-    if not (project.asks_error_category or project.asks_severity or project.trace_questions):
+    """Say what the codes of kinds of errors, of severities, of answers and of clauses mean."""
+    if not (project.asks_error_category or project.asks_severity or project.trace_questions or project.asks_clauses):
         return
     taxonomy = taxonomies.load_taxonomy(project)
     if taxonomy.kinds:
@@ -272,6 +272,9 @@ def _taxonomy_lines(project: Project) -> Iterator[str]:
     for question in taxonomy.questions:
         choices = (f"`{choice.code}` {_escape_text(str(choice.name))}" for choice in question.choices)
         yield f"- Question `{question.code}`: {_escape_text(str(question.title))} {', '.join(choices) or '(a text)'}"
+    if taxonomy.clauses and project.guideline:
+        clauses = (f"`{clause.code}` {_escape_text(clause.title)} (`{clause.digest}`)" for clause in taxonomy.clauses)
+        yield f"- Clauses of version {project.guideline.version} of the guideline: {', '.join(clauses)}"
 
 
 def _quality_lines(snapshot: Snapshot, figures: Sequence[CardFigure]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from msgspec import Struct, field, structs
 
 from formats import label_sets
 from formats.label_sets import LabelSet
-from formats.records import EvidenceRecord, JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
+from formats.records import CitationRecord, EvidenceRecord, JudgmentRecord, SubmissionRecord, TraceRecord, TurnRecord
 from formats.rows import ExportRow, RowFacts
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ EVIDENCE_COLUMNS: dict[str, ColumnType] = {
     "number": "int64",
 }
 
+CITATION_COLUMNS: dict[str, ColumnType] = {"clause": "string", "digest": "string", "version": "string"}
+
 # Why a trace has no row in a file.
 GAVE_UP = "the rater gave up"
 CONTESTED = "contested"
@@ -111,6 +113,10 @@ def _describe_identity(facts: RowFacts) -> OutputRow | None:
 
 def write_evidence(evidence: Sequence[EvidenceRecord]) -> list[OutputRow]:
     return [structs.asdict(quote) for quote in evidence]
+
+
+def write_citations(citations: Sequence[CitationRecord]) -> list[OutputRow]:
+    return [structs.asdict(citation) for citation in citations]
 
 
 def write_answers(answers: Mapping[str, str]) -> str | None:

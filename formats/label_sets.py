@@ -214,6 +214,7 @@ def _relabel_turn(turn: TurnRecord, label: int | None, *, keeps_others: bool) ->
             judgment.reason,
             severity=judgment.severity,
             evidence=judgment.evidence,
+            citations=judgment.citations,
         )
         for place, judgment in enumerate(turn.shown)
     ]

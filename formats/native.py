@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from formats import examples, records, segmenters, strict_json
 from formats.examples import (
+    CITATION_COLUMNS,
     EVIDENCE_COLUMNS,
     MACHINE_COLUMNS,
     Columns,
@@ -18,11 +19,13 @@ from formats.examples import (
     RowTally,
     TraceExample,
     get_taken_rating,
+    write_citations,
     write_evidence,
 )
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
+    CitationRecord,
     EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
@@ -58,6 +61,7 @@ COLUMNS: Columns = {
     "error_severities": ["int64"],
     "error_reasons": ["string"],
     "error_evidence": [{"step": "int64", **EVIDENCE_COLUMNS}],
+    "clause_citations": [{"step": "int64", **CITATION_COLUMNS}],
     "omissions": ["string"],
     "trace_answers": "string",
     "labeler": "string",
@@ -87,6 +91,13 @@ class NativeQuote(EvidenceRecord, gc=False, kw_only=True, forbid_unknown_fields=
     step: int
 
 
+class NativeCitation(Struct, gc=False, forbid_unknown_fields=True):
+    step: int
+    clause: Annotated[str, Meta(min_length=1, max_length=40)]
+    digest: Annotated[str, Meta(max_length=64)] | None = ""
+    version: Annotated[str, Meta(max_length=40)] | None = ""
+
+
 class NativeItem(Struct, gc=False):
     problem: str
     answer: str | UnsetType | None = UNSET
@@ -110,6 +121,7 @@ class NativeItem(Struct, gc=False):
     error_severities: list[Annotated[int, Meta(ge=1, le=3)] | None] | None = None
     error_reasons: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None
     error_evidence: list[NativeQuote] | None = None
+    clause_citations: list[NativeCitation] | None = None
     omissions: list[Annotated[str, Meta(max_length=20_000)] | None] | None = None  # after each labeled step
     trace_answers: dict[AnswerCode, str | int] | str | None = None  # text is JSON, for Parquet and CSV
     labeler: Annotated[str, Meta(max_length=100)] | None = None
@@ -219,6 +231,16 @@ def _add_explanations(item: NativeItem, turns: list[TurnRecord]) -> None:
             for judgment in turn.shown or ():
                 setattr(judgment, attribute, empty if value is None else value)
     _add_evidence(item, turns)
+    _add_citations(item, turns)
+
+
+def _add_citations(item: NativeItem, turns: list[TurnRecord]) -> None:
+    for number, cited in enumerate(item.clause_citations or []):
+        if not 0 <= cited.step < len(turns):
+            raise strict_json.RecordMisfit(("clause_citations", number, "step"), f"there are {len(turns)} labels")
+        for judgment in turns[cited.step].shown or ():
+            citation = CitationRecord(cited.clause, cited.digest or "", cited.version or "")
+            judgment.citations = [*judgment.citations, citation]
 
 
 def _add_evidence(item: NativeItem, turns: list[TurnRecord]) -> None:
@@ -318,11 +340,13 @@ def _list_explanations(record: TraceRecord, n_labels: int) -> OutputRow:
         values = [getattr(taken[at], attribute) if at in taken else empty for at in range(n_labels)]
         lists[name] = values if any(values) else None
     evidence = [{"step": at, **row} for at, shown in taken.items() for row in write_evidence(shown.evidence)]
+    citations = [{"step": at, **row} for at, shown in taken.items() for row in write_citations(shown.citations)]
     missing = {turn.position: turn.missing for turn in turns}
     omissions = [missing.get(at, "") for at in range(n_labels)]
     return {
         **lists,
         "error_evidence": [row for row in evidence if row["step"] < n_labels] or None,
+        "clause_citations": [row for row in citations if row["step"] < n_labels] or None,
         "omissions": omissions if any(omissions) else None,
     }
 

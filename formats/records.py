@@ -77,6 +77,14 @@ class EvidenceRecord(Struct, gc=False, omit_defaults=True):
     number: int | None = None  # its place in the file's list of all errors of the trace
 
 
+class CitationRecord(Struct, gc=False, omit_defaults=True):
+    """A clause of a guideline or policy that a rating cites. The digest is that of the clause's text."""
+
+    clause: str
+    digest: str = ""
+    version: str = ""  # of the guideline
+
+
 class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     """An option that was shown, and its rating."""
 
@@ -91,6 +99,7 @@ class JudgmentRecord(Struct, gc=False, omit_defaults=True):
     rollouts: int | None = None
     successes: int | None = None
     evidence: list[EvidenceRecord] = []
+    citations: list[CitationRecord] = []
 
 
 class WrittenStep(Struct, gc=False, omit_defaults=True):

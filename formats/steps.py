@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from formats import label_sets
 from formats.examples import (
+    CITATION_COLUMNS,
     EVIDENCE_COLUMNS,
     RATER_COLUMNS,
     AgreedLabels,
@@ -17,6 +18,7 @@ from formats.examples import (
     RowTally,
     TraceExample,
     describe_rater,
+    write_citations,
     write_evidence,
 )
 from formats.records import JudgmentRecord, StepRecord, TraceRecord, TurnRecord
@@ -53,6 +55,7 @@ _RATING: Columns = {
     **RATER_COLUMNS,
     **_JUDGMENT_COLUMNS,
     "evidence": [EVIDENCE_COLUMNS],
+    "citations": [CITATION_COLUMNS],
     "missing_after": "string",
     "progress": "float64",
     "active_ms": "int64",
@@ -215,6 +218,7 @@ def _rating_columns(
         **describe_rater(facts),
         **{name: getattr(judgment, name) for name in _JUDGMENT_COLUMNS},
         "evidence": write_evidence(judgment.evidence),
+        "citations": write_citations(judgment.citations),
         "missing_after": turn.missing,
         "progress": progress.get(turn.position),
         "active_ms": turn.active_ms,

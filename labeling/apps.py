@@ -27,7 +27,7 @@ class LabelingConfig(AppConfig):
         )
         append_only.register_erasable_columns("labeling_ratingedit", "text", "evidence")
         append_only.register_erasable_columns("labeling_submission", "finish_note")
-        append_only.register_erasable_columns("labeling_guideline", "body", "changes")
+        append_only.register_erasable_columns("labeling_guideline", "body", "changes", "taxonomy")
         append_only.register_erasable_columns("labeling_consensus", "note")
         post_migrate.connect(set_fill_factors, sender=self)
 

@@ -37,6 +37,7 @@ _SETTING_GROUPS = (
             "asks_corrected_step",
             "asks_evidence",
             "asks_omissions",
+            "asks_clauses",
         ),
     ),
     (_("Limits"), ("open_limit", "traces_per_day", "skip_limit_per_day", "correction_days")),
@@ -88,6 +89,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
             "asks_corrected_step": _("Ask for a corrected step"),
             "asks_evidence": _("Ask for quotes that show the error"),
             "asks_omissions": _("Let annotators note what is missing after a step"),
+            "asks_clauses": _("Ratings that cite a clause of the guideline"),
             "open_limit": _("Maximum open traces per annotator"),
             "traces_per_day": _("Maximum traces per annotator per day"),
             "skip_limit_per_day": _("Maximum skips per day"),
@@ -119,6 +121,9 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no param
         }
         help_texts: ClassVar = {
             "protocol": _("Cannot be changed after the first trace is assigned."),
+            "asks_clauses": _(
+                "The headings of the guideline are its clauses. A change publishes a new version of the guideline."
+            ),
             "proven_gold_share": _("Annotators become trusted after 14 days of work without being paused."),
             "gold_bar": _(
                 "Annotators whose accuracy on gold is below this value are paused. Enter 0.2 to 0.99, or leave empty"

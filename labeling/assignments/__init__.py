@@ -4,7 +4,7 @@ Only this package changes step reviews, judgments, the history of edits, submiss
 version, revision and submission of an assignment. Other packages call it as `assignments.submit(...)`.
 """
 
-from labeling.assignments.answer_sheet import IncomingEdit, Quote
+from labeling.assignments.answer_sheet import Citation, IncomingEdit, Quote
 from labeling.assignments.corrections import (
     decline_correction,
     discard_correction,

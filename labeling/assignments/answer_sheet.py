@@ -13,6 +13,7 @@ import orjson
 from django.utils.translation import gettext as _
 
 import rawsql
+from formats import integers
 from labeling.assignments.errors import AssignmentUnknown, BatchRefused, EditRefused
 from labeling.models.assignment import AssignmentState, ErrorLink, RatingEditKind, Severity
 from labeling.models.trace import TraceKind
@@ -25,6 +26,7 @@ CATEGORY_LIMIT = 500  # all kinds of a step together
 CLIENT_LENGTH = 32
 EVIDENCE_LIMIT = 20  # quotes of a step
 QUOTE_LIMIT = 2000  # characters
+CITATION_LIMIT = 20  # clauses of a rating
 _MAX_INTEGER = 2**31 - 1
 _MAX_OPTION = 2**15 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -66,6 +68,14 @@ class Quote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     end: int | None = None
 
 
+class Citation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A clause that a rating cites: its number, the digest of its text, and the version of the guideline."""
+
+    clause: str
+    digest: str
+    version: str
+
+
 class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     """One action of a rater. `rate` and `undo` name an option, `choose` the option that the path continues with, and
     `answer` the question on the whole trace."""
@@ -82,6 +92,7 @@ class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     error_link: str = ""  # how the step relates to an earlier error
     severity: int | None = None
     evidence: list[Quote] | None = None  # of a negative rating
+    citations: list[Citation] | None = None
     text: str = ""  # the reason of a rating, the rater's own step, the comment, what is missing, or the answer
     active_ms: int = 0
     made_at: dt.datetime | None = None
@@ -89,6 +100,10 @@ class IncomingEdit(msgspec.Struct, frozen=True, kw_only=True):
     def stored_evidence(self) -> list[dict[str, Any]] | None:
         """Return the quotes as a row stores them."""
         return msgspec.to_builtins(self.evidence) if self.evidence else None
+
+    def stored_citations(self) -> list[dict[str, Any]] | None:
+        """Return the cited clauses as a row stores them."""
+        return msgspec.to_builtins(self.citations) if self.citations else None
 
     @property
     def target(self) -> EditTarget:
@@ -169,6 +184,9 @@ def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
         return "category", _("the error category is longer than %(limit)d characters") % {"limit": CATEGORY_LIMIT}
     if edit.evidence and not _is_storable_evidence(edit.evidence):
         return "evidence", _("a quote is empty, too long, or not within the text, or there are too many")
+    citations = edit.citations or ()
+    if len(citations) > CITATION_LIMIT or len(set(citations)) < len(citations):
+        return "citations", _("a clause is cited twice, or there are too many")
     if len(edit.question) > trace_questions.MAX_CODE_LENGTH or not _is_storable_text(edit.question):
         return "question", _("the question has an invalid code")
     if len(edit.text) > TEXT_LIMIT:
@@ -221,6 +239,7 @@ class JudgmentRow(NamedTuple):
     error_link: str = ""
     severity: int | None = None
     evidence: list[dict[str, Any]] | None = None
+    citations: list[dict[str, Any]] | None = None
 
 
 class AnswerRow(NamedTuple):
@@ -259,6 +278,8 @@ class AssignmentFacts(NamedTuple):
     purpose: str
     protocol: str
     requires_kind: bool
+    clause_rule: str  # empty if the rater's version of the guideline has no clauses
+    clauses: str | None  # of the versions of the guideline that the batch cites, as JSON
     questions: str | None  # on the whole trace, as JSON; None if the project has none
     lease_seconds: int
     trace_kind: str
@@ -312,6 +333,15 @@ class AnswerSheet(NamedTuple):
     def load_questions(self) -> tuple[TraceQuestion, ...]:
         return trace_questions.parse_questions(_decode(self.facts.questions))
 
+    def has_clause(self, citation: Citation) -> bool:
+        """Return whether that version of the guideline has the cited clause, with this text."""
+        cited = (citation.version, citation.clause, citation.digest)
+        return any(
+            cited == (str(version), code, digest)
+            for version, clauses in _decode(self.facts.clauses)
+            for code, _title, digest, *_excerpt in clauses or ()
+        )
+
     def count_unanswered(self) -> int:
         """Return how many questions on the whole trace still need an answer."""
         if self.facts.questions is None:
@@ -332,6 +362,7 @@ class AnswerSheet(NamedTuple):
                 step.is_rateable,
                 tuple(self.judgments.get((position, n), unrated).rating for n in range(len(step.options))),
                 bool(self.judgments.get((position, 0), unrated).category),
+                bool(self.judgments.get((position, 0), unrated).citations),
             )
             for position, step in sorted(self.steps.items())
         ]
@@ -350,6 +381,7 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
             "last_step": last,
             "client": batch.client,
             "sequences": [edit.sequence for edit in batch.edits],
+            "cited_versions": sorted(_list_versions(batch.edits)),
         },
     )
     if not rows:
@@ -367,6 +399,12 @@ def load_answer_sheet(batch: EditBatch, *, steps: Collection[int] | None) -> Ans
     history = tuple(itertools.starmap(HistoryEdit, _decode(edits_json)))
     answers = {question: AnswerRow(*answer) for question, *answer in _decode(answers_json)}
     return AnswerSheet(AssignmentFacts(*facts), steps, reviews, judgments, answers, history)
+
+
+def _list_versions(edits: Sequence[IncomingEdit]) -> set[int]:
+    texts = (citation.version for edit in edits for citation in edit.citations or ())
+    versions = (integers.parse_integer(text, digits=9) for text in texts)
+    return {version for version in versions if version is not None}
 
 
 def _decode(text: str | None) -> list[Any]:

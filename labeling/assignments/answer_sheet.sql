@@ -6,9 +6,17 @@
 --   assignment, rater      the assignment, which must belong to the rater
 --   first_step, last_step  the range of positions to read: every plan uses the index for a range, but not for a list
 --   client, sequences      edits of this client that are also read, because the batch may repeat them
+--   cited_versions         the versions of the guideline whose clauses the batch cites
 SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitted_revision,
   a.reopened_at IS NOT NULL AS is_reopened, a.holds_slot, a.purpose, p.protocol,
   p.asks_error_category AND p.needs_error_category AS requires_kind,
+  CASE WHEN p.asks_clauses <> '' AND EXISTS (
+    SELECT 1 FROM labeling_guideline g WHERE g.taxonomy -> 'clauses' IS NOT NULL
+      AND g.id = CASE WHEN a.state = 'held' THEN p.guideline_id ELSE a.guideline_id END)
+    THEN p.asks_clauses ELSE '' END AS clause_rule,
+  CASE WHEN cardinality(%(cited_versions)s::integer[]) > 0 THEN
+    (SELECT json_agg(json_build_array(g.version, g.taxonomy -> 'clauses'))::text FROM labeling_guideline g
+     WHERE g.project_id = p.id AND g.version = ANY (%(cited_versions)s::integer[])) END AS clauses,
   NULLIF(p.trace_questions, '[]')::text AS questions, p.lease_seconds, t.kind AS trace_kind,
   r.removed_at IS NOT NULL AS is_removed, t.withdrawn_at IS NOT NULL AS is_withdrawn, a.lease_ends_at, a.first_held_at,
   a.opened_at, a.is_assisted,
@@ -19,7 +27,7 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
      AND s.position BETWEEN %(first_step)s::bigint AND %(last_step)s::bigint) AS steps,
   (SELECT json_agg(json_build_array(s.position, u.shown, u.chosen, u.written_text, u.comment, u.active_ms, u.missing,
      (SELECT json_agg(json_build_array(o.position, j.rating, j.flagged, j.category, j.reason, j.error_link,
-        j.severity, j.evidence))
+        j.severity, j.evidence, j.citations))
       FROM labeling_judgment j JOIN labeling_option o ON o.id = j.option_id WHERE j.turn_id = u.id)))::text
    FROM labeling_stepreview u JOIN labeling_step s ON s.id = u.step_id
    WHERE u.assignment_id = a.id AND u.revision = a.revision

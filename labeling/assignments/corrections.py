@@ -185,9 +185,9 @@ FROM labeling_stepreview WHERE assignment_id = %(assignment)s AND revision = %(s
 
 _COPY_JUDGMENTS = """
 INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence,
-  value, rollouts, successes)
-SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.value,
-  j.rollouts, j.successes
+  citations, value, rollouts, successes)
+SELECT copy.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence,
+  j.citations, j.value, j.rollouts, j.successes
 FROM labeling_stepreview first
 JOIN labeling_judgment j ON j.turn_id = first.id
 JOIN labeling_stepreview copy ON copy.assignment_id = first.assignment_id AND copy.step_id = first.step_id

@@ -108,6 +108,7 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
             {
                 **msgspec.structs.asdict(new_edit.edit),
                 "evidence": new_edit.edit.stored_evidence(),
+                "citations": new_edit.edit.stored_citations(),
                 "seen": new_edit.seen,
                 "was_late": sheet.is_closed,
                 "was_applied": new_edit.was_applied,

@@ -109,6 +109,8 @@ def _find_fault(sheet: AnswerSheet, edit: IncomingEdit) -> tuple[str, str] | Non
         return "option", _("the step has no option %(option)d") % {"option": edit.option + 1}
     if PARTS[edit.kind] == "rating" and not step.is_rateable:
         return "step", _("the step is context and is not rated")
+    if not all(map(sheet.has_clause, edit.citations or ())):
+        return "citations", _("the guideline has no such clause")
     if edit.kind == RatingEditKind.CHOOSE and not set(edit.text.split()) <= {str(n) for n in range(len(step.options))}:
         return "text", _("the options shown do not belong to this step")
     return None
@@ -202,6 +204,7 @@ def _merge_judgments(applied: Sequence[IncomingEdit]) -> dict[tuple[int, int], J
         (edit.step, edit.option): JudgmentRow(
             *(edit.rating, edit.flagged, edit.category, edit.text, edit.error_link, edit.severity),
             edit.stored_evidence(),
+            edit.stored_citations(),
         )
         for edit in applied
         if PARTS[edit.kind] == "rating" and edit.option is not None

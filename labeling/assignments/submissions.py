@@ -157,7 +157,11 @@ def _find_fault(sheet: AnswerSheet, merged: MergeResult, options: _SubmitOptions
     after = _merged_sheet(sheet, merged)
     protocol, steps = sheet.facts.protocol, after.protocol_steps()
     state = protocols.submit_state(
-        protocol, steps, requires_kind=sheet.facts.requires_kind, unanswered=after.count_unanswered()
+        protocol,
+        steps,
+        requires_kind=sheet.facts.requires_kind,
+        clause_rule=sheet.facts.clause_rule,
+        unanswered=after.count_unanswered(),
     )
     if not (options.ending or state.is_ready):
         return SubmissionIncomplete(state)

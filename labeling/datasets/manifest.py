@@ -27,6 +27,7 @@ from django.db.models import QuerySet
 import rawsql
 from accounts.models import User
 from formats.records import (
+    CitationRecord,
     EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
@@ -266,6 +267,7 @@ class TurnRow(NamedTuple):
     rollouts: int | None
     successes: int | None
     evidence: str | None  # JSON
+    citations: str | None  # JSON
     missing: str
 
 
@@ -371,6 +373,7 @@ def _build_judgments(shown: str, judgments: list[TurnRow], step: _Step) -> list[
                 *(text, row.rating, row.flagged, row.category, row.reason, row.error_link),
                 *(row.severity, row.value, row.rollouts, row.successes),
                 msgspec.json.decode(row.evidence or "[]", type=list[EvidenceRecord]),
+                msgspec.json.decode(row.citations or "[]", type=list[CitationRecord]),
             )
         )
     return records

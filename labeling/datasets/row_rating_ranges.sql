@@ -19,11 +19,12 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
   SELECT COUNT(*) AS n,
     COUNT(*) FILTER (WHERE j.category <> '' OR j.reason <> '' OR j.error_link <> '' OR j.severity IS NOT NULL
-      OR j.evidence IS NOT NULL OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
+      OR j.evidence IS NOT NULL OR j.citations IS NOT NULL OR j.value IS NOT NULL OR j.rollouts IS NOT NULL)
       AS n_others,
     STRING_AGG(COALESCE(j.rating::text, '') || ',' || COALESCE(j.flagged::text, ''), ';') AS judged
   FROM (
-    SELECT j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.value, j.rollouts
+    SELECT j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence, j.citations, j.value,
+      j.rollouts
     FROM labeling_judgment j
     WHERE j.turn_id BETWEEN x.first_step + x.ahead AND x.last_step + x.ahead AND x.ahead = x.most_ahead
       AND x.last_step - x.first_step = x.n - 1 AND x.n_others = 0 ORDER BY j.turn_id) AS j) AS y

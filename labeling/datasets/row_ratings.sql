@@ -4,7 +4,7 @@
 -- Parameters: manifest, positions
 SELECT m.position, MIN(t.step_id) AS first_step, MAX(t.step_id) AS last_step, COUNT(DISTINCT t.id) AS n_turns,
   SUM(CASE WHEN t.shown IS NOT NULL AND t.shown <> '' AND t.written_text IS NULL AND t.comment = '' AND t.missing = '' AND (j.id IS NULL
-    OR j.category = '' AND j.reason = '' AND j.error_link = '' AND j.severity IS NULL AND j.evidence IS NULL AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END) AS n_others,
+    OR j.category = '' AND j.reason = '' AND j.error_link = '' AND j.severity IS NULL AND j.evidence IS NULL AND j.citations IS NULL AND j.value IS NULL AND j.rollouts IS NULL) THEN 0 ELSE 1 END) AS n_others,
   STRING_AGG(CASE WHEN t.active_ms IS NOT NULL THEN t.step_id || ':' || t.active_ms END, ' '
     ORDER BY t.step_id, j.option_id) AS times,
   STRING_AGG(COALESCE(t.shown, '') || ',' || COALESCE(t.chosen::text, '') || ',' || COALESCE(j.rating::text, '')

@@ -284,6 +284,8 @@ class Judgment(models.Model):
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     # Quotes of the option that show the error, as `formats.records.EvidenceRecord` has them; null for none.
     evidence = models.JSONField(null=True, blank=True)
+    # Clauses of the guideline that the rating cites, as `formats.records.CitationRecord` has them; null for none.
+    citations = models.JSONField(null=True, blank=True)
     # Machine ratings: a value instead of a rating, and the rollouts of its estimate.
     value = models.FloatField(null=True, blank=True)
     rollouts = models.PositiveIntegerField(null=True, blank=True)
@@ -363,6 +365,7 @@ class RatingEdit(models.Model):
     error_link = models.CharField(max_length=12, choices=ErrorLink, blank=True, db_default="")
     severity = models.PositiveSmallIntegerField(choices=Severity, null=True, blank=True)
     evidence = models.JSONField(null=True, blank=True)
+    citations = models.JSONField(null=True, blank=True)
     text = models.TextField(blank=True)
     active_ms = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)  # by the client's clock

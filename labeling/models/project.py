@@ -20,6 +20,15 @@ class Protocol(models.TextChoices):
 EVERY_STEP_PROTOCOLS = (Protocol.EVERY_STEP, Protocol.CARRY_FORWARD, Protocol.RECOVERY)
 
 
+class ClauseRule(models.TextChoices):
+    """Which ratings must cite a clause of the guideline. Without a rule, raters cite none."""
+
+    NONE = "", _("no rating")
+    OPTIONAL = "optional", _("any rating, optional")
+    NEGATIVES = "negatives", _("any rating, required on negative ones")
+    ALL = "all", _("every rating, required")
+
+
 class ProjectState(models.TextChoices):
     OPEN = "open", _("open")
     PAUSED = "paused", _("paused")
@@ -88,6 +97,7 @@ class Project(models.Model):
     asks_corrected_step = models.BooleanField(default=False)
     asks_evidence = models.BooleanField(default=False)  # quotes of a negative step
     asks_omissions = models.BooleanField(default=False)  # what is missing after a step
+    asks_clauses = models.CharField(max_length=12, choices=ClauseRule, blank=True, default=ClauseRule.NONE)
 
     # The short rules and kinds of errors on the work page; empty until a lead or the first import chooses them.
     rating_rules = models.JSONField(default=dict, blank=True)

@@ -68,7 +68,7 @@ CHANGEABLE_SETTINGS = frozenset(
     | {"screening_pass_share", "uses_probability", "uses_protection"}
     | {"screening_attempts", "gold_bar", "pay_per_hour", "currency", "shows_reference_answer", "shows_final_verdict"}
     | {"reveals_one_step_at_a_time", "asks_error_category", "needs_error_category", "takes_several_kinds"}
-    | {"asks_severity", "asks_reason", "asks_corrected_step", "asks_evidence", "asks_omissions"}
+    | {"asks_severity", "asks_reason", "asks_corrected_step", "asks_evidence", "asks_omissions", "asks_clauses"}
     | {"shows_weekly_gold", "shows_retired_gold", "rating_rules", "trace_questions"}
     | {"takes_worker_ids", "worker_parameter", "study_parameter", "session_parameter"}
     | {"signature_parameter", "completion_traces", "completion_url", "completion_code"}
@@ -153,7 +153,7 @@ def publish_guideline(
             version=last + 1,
             body=body,
             changes=changes,
-            taxonomy=taxonomies.store_taxonomy(taxonomies.load_taxonomy(locked)),
+            taxonomy=taxonomies.store_taxonomy(taxonomies.load_taxonomy(locked, body)),
             published_at=now,
             published_by=by,
         )

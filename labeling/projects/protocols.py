@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from labeling.models.assignment import FinishReason
-from labeling.models.project import Protocol
+from labeling.models.project import ClauseRule, Protocol
 
 NEGATIVE = -1
 
@@ -56,6 +56,7 @@ class ProtocolStep(NamedTuple):
     is_rateable: bool
     ratings: tuple[int | None, ...]
     has_kind: bool = False  # whether the rater chose a kind of error
+    has_clause: bool = False  # whether the rating cites a clause of the guideline
 
     @property
     def needs_rating(self) -> bool:
@@ -75,6 +76,7 @@ class SubmitCode(StrEnum):
     RATE_BEFORE = "rate_before"
     RATE_ALTERNATIVES = "rate_alternatives"
     EXPLAIN_ERROR = "explain_error"
+    CITE_CLAUSE = "cite_clause"
     ANSWER_QUESTIONS = "answer_questions"
     FIRST_ERROR = "first_error"
     NO_ERROR = "no_error"
@@ -85,8 +87,8 @@ class SubmitState(NamedTuple):
     """Whether a trace can be submitted, and if not, what is missing."""
 
     code: SubmitCode
-    missing: int = 0  # ratings, kinds of errors, or answers to questions on the whole trace
-    number: int | None = None  # of the step with the first error, or without a kind, as people count
+    missing: int = 0  # ratings, kinds of errors, clauses, or answers to questions on the whole trace
+    number: int | None = None  # of the step with the first error, or without a kind or clause, as people count
 
     @property
     def is_ready(self) -> bool:
@@ -139,17 +141,32 @@ def finish_reason_of(code: str) -> FinishReason:
 
 
 def submit_state(
-    protocol: str, steps: Sequence[ProtocolStep], *, requires_kind: bool = False, unanswered: int = 0
+    protocol: str,
+    steps: Sequence[ProtocolStep],
+    *,
+    requires_kind: bool = False,
+    clause_rule: str = ClauseRule.NONE,
+    unanswered: int = 0,
 ) -> SubmitState:
     """Return whether a submission has the ratings that the protocol needs, with `requires_kind` the kind of each error,
-    and the answers to the questions on the whole trace."""
+    the clauses that the rule requires, and the answers to the questions on the whole trace."""
     state = _rating_state(protocol, steps)
-    negative = [step for step in _list_path(protocol, steps) if step.ratings[0] == NEGATIVE]
-    unexplained = [step.position for step in negative if not step.has_kind]
-    if not (state.is_ready and requires_kind and unexplained):
-        return SubmitState(SubmitCode.ANSWER_QUESTIONS, unanswered) if state.is_ready and unanswered else state
-    number = sum(step.is_rateable for step in steps if step.position <= unexplained[0])
-    return SubmitState(SubmitCode.EXPLAIN_ERROR, len(unexplained), number)
+    if not state.is_ready:
+        return state
+    path = _list_path(protocol, steps)
+    negative = [step for step in path if step.ratings[0] == NEGATIVE]
+    citing = {
+        ClauseRule.NEGATIVES.value: negative,
+        ClauseRule.ALL.value: [step for step in path if step.ratings[0] is not None],
+    }
+    for code, open_steps in (
+        (SubmitCode.EXPLAIN_ERROR, [step for step in negative if requires_kind and not step.has_kind]),
+        (SubmitCode.CITE_CLAUSE, [step for step in citing.get(clause_rule, ()) if not step.has_clause]),
+    ):
+        if open_steps:
+            number = sum(step.is_rateable for step in steps if step.position <= open_steps[0].position)
+            return SubmitState(code, len(open_steps), number)
+    return SubmitState(SubmitCode.ANSWER_QUESTIONS, unanswered) if unanswered else state
 
 
 def _rating_state(protocol: str, steps: Sequence[ProtocolStep]) -> SubmitState:
@@ -175,6 +192,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
 
     first_error, no_error = _("Submit: first error at step {number}"), _("Submit: no error found")
     all_rated, explain = _("Submit: all steps rated"), _("Choose the kind of error at step {number}")
+    cite = _("Cite a clause at step {number}")
     return {
         SubmitCode.FIND_NEGATIVE: forms(
             "Find an error or rate {count} more step",
@@ -188,6 +206,7 @@ def submit_texts() -> dict[SubmitCode, tuple[str, str]]:
             "Rate {count} more alternative to step {number}", "Rate {count} more alternatives to step {number}"
         ),
         SubmitCode.EXPLAIN_ERROR: (explain, explain),
+        SubmitCode.CITE_CLAUSE: (cite, cite),
         SubmitCode.ANSWER_QUESTIONS: forms("Answer {count} more question", "Answer {count} more questions"),
         SubmitCode.FIRST_ERROR: (first_error, first_error),
         SubmitCode.NO_ERROR: (no_error, no_error),

@@ -10,27 +10,34 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 
 from labeling.models import Project
-from labeling.projects import rating_rules, trace_questions
+from labeling.projects import clauses, rating_rules, trace_questions
+from labeling.projects.clauses import Clause
 from labeling.projects.rating_rules import ErrorKind
 from labeling.projects.trace_questions import TraceQuestion
 
 # The settings of a project that belong to its taxonomy.
-TAXONOMY_SETTINGS = frozenset({"rating_rules", "trace_questions", "asks_error_category", "asks_severity"})
+TAXONOMY_SETTINGS = frozenset(
+    {"rating_rules", "trace_questions", "asks_error_category", "asks_severity", "asks_clauses"}
+)
 
 
 class Taxonomy(NamedTuple):
     kinds: tuple[ErrorKind, ...] = ()
     severities: tuple[str, ...] = ()  # from the lowest to the highest
     questions: tuple[TraceQuestion, ...] = ()
+    clauses: tuple[Clause, ...] = ()  # of the guideline, if ratings cite them
 
 
-def load_taxonomy(project: Project) -> Taxonomy:
-    """Return what the project asks now. What it does not ask is empty."""
+def load_taxonomy(project: Project, body: str | None = None) -> Taxonomy:
+    """Return what the project asks now, or would with this text of the guideline. What it does not ask is empty."""
     rules = rating_rules.load_rating_rules(project)
+    if body is None:
+        body = project.guideline.body if project.guideline else ""
     return Taxonomy(
         kinds=rules.kinds if project.asks_error_category else (),
         severities=tuple(rating_rules.name_severities(project).values()) if project.asks_severity else (),
         questions=trace_questions.load_trace_questions(project),
+        clauses=clauses.parse_clauses(body) if project.asks_clauses else (),
     )
 
 
@@ -40,6 +47,7 @@ def store_taxonomy(taxonomy: Taxonomy) -> dict[str, Any]:
         "kinds": [rating_rules.store_kind(kind) for kind in taxonomy.kinds],
         "severities": list(taxonomy.severities),
         "questions": trace_questions.store_questions(taxonomy.questions),
+        "clauses": [list(clause) for clause in taxonomy.clauses],
     }
     return {name: values for name, values in stored.items() if values}
 
@@ -49,6 +57,7 @@ def parse_taxonomy(stored: Mapping[str, Any]) -> Taxonomy:
         kinds=tuple(ErrorKind(*kind) for kind in stored.get("kinds", ())),
         severities=tuple(stored.get("severities", ())),
         questions=trace_questions.parse_questions(stored.get("questions", ())),
+        clauses=tuple(Clause(*clause) for clause in stored.get("clauses", ())),
     )
 
 
@@ -69,6 +78,8 @@ def describe_changes(before: Taxonomy, after: Taxonomy) -> str:
             _fill_in(removed, (names[code] for code in old[part] if code not in both)),
             _fill_in(changed, (names[code] for code in new[part] if code in differ)),
         ]
+    if bool(before.clauses) != bool(after.clauses):
+        sentences.append(_("Ratings now cite clauses.") if after.clauses else _("Ratings no longer cite clauses."))
     if after.severities and before.severities != after.severities:
         sentences.append(_fill_in(_("Severities: %s."), after.severities))
     return " ".join(filter(None, sentences))

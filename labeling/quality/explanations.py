@@ -28,7 +28,7 @@ def compute_explanation_agreement(project_id: int) -> dict[str, Any]:
     rater's latest revision counts unless it is set aside.
     """
     rows = Judgment.objects.filter(
-        turn__assignment__in=_list_newest(project_id),
+        turn__assignment__in=list_newest_submissions(project_id),
         turn__revision=F("turn__assignment__submitted_revision"),
         option__position=0,
         rating=NEGATIVE,
@@ -37,12 +37,13 @@ def compute_explanation_agreement(project_id: int) -> dict[str, Any]:
     kinds = [(problem, step, kind) for problem, step, kind, _ in values if kind]
     severities = [(problem, step, severity) for problem, step, _, severity in values if severity]
     return {
-        "kind": _estimate_kinds(kinds),
+        "kind": estimate_set_agreement(kinds),
         "severity": _estimate_severity(severities),
     }
 
 
-def _list_newest(project_id: int) -> list[int]:
+def list_newest_submissions(project_id: int) -> list[int]:
+    """Return the assignments of the latest submissions that count and whose traces have enough labels."""
     newest = Assignment.objects.filter(project=project_id, report__isnull=False, set_aside=None)
     return list(newest.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:MAX_SUBMISSIONS])
 
@@ -57,7 +58,9 @@ def compute_answer_agreement(project: Project) -> dict[str, dict[str, Any]]:
     if not asked:
         return {}
     rows = TraceAnswer.objects.filter(
-        assignment__in=_list_newest(project.pk), revision=F("assignment__submitted_revision"), question__in=asked
+        assignment__in=list_newest_submissions(project.pk),
+        revision=F("assignment__submitted_revision"),
+        question__in=asked,
     )
     values = list(rows.values_list("question", "assignment__trace__problem_id", "assignment__trace_id", "value"))
     return {
@@ -73,7 +76,8 @@ def _estimate_answers(question: TraceQuestion, answers: Sequence[Sequence[Any]])
     return tallies.estimate_row(agreement.estimate_step_statistics(patterns, names=(name,), with_bootstrap=False)[name])
 
 
-def _estimate_kinds(answers: Sequence[_Answer]) -> dict[str, Any]:
+def estimate_set_agreement(answers: Sequence[_Answer]) -> dict[str, Any]:
+    """Return Krippendorff's alpha of sets, given as codes separated by spaces, with the MASI distance."""
     scale = sorted({str(answer) for _, _, answer in answers}) or [""]
     sets = [frozenset(answer.split()) for answer in scale]
     return tallies.estimate_row(agreement.estimate_set_alpha(_count_patterns(answers, scale), sets))

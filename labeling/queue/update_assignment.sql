@@ -20,11 +20,12 @@ content AS MATERIALIZED (SELECT %(content)s::json AS body),
 
 new_edits AS (
   INSERT INTO labeling_ratingedit (assignment_id, client, version, revision, arrived_at, sequence, seen, kind, step, option,
-    question, rating, flagged, category, error_link, severity, evidence, text, active_ms, made_at, was_late, was_applied)
+    question, rating, flagged, category, error_link, severity, evidence, citations, text, active_ms, made_at, was_late,
+    was_applied)
   SELECT mine.id, %(client)s, mine.version, mine.revision, %(now)s::timestamptz, w.*
   FROM mine, content, json_to_recordset(content.body -> 'edits')
     AS w(sequence int, seen int, kind text, step int, option int, question text, rating int, flagged boolean, category text,
-         error_link text, severity int, evidence jsonb, text text, active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
+         error_link text, severity int, evidence jsonb, citations jsonb, text text, active_ms int, made_at timestamptz, was_late boolean, was_applied boolean)),
 
 new_reviews AS (
   INSERT INTO labeling_stepreview (assignment_id, revision, step_id, shown, chosen, written_text, comment, active_ms, missing)
@@ -37,15 +38,17 @@ new_reviews AS (
 
 -- Every judgment of a batch has its step review in the same batch.
 new_judgments AS (
-  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence)
-  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence
+  INSERT INTO labeling_judgment (turn_id, option_id, rating, flagged, category, reason, error_link, severity, evidence,
+    citations)
+  SELECT new_reviews.id, j.option_id, j.rating, j.flagged, j.category, j.reason, j.error_link, j.severity, j.evidence,
+    j.citations
   FROM content, json_to_recordset(content.body -> 'judgments')
     AS j(step_id bigint, option_id bigint, rating int, flagged boolean, category text, reason text,
-         error_link text, severity int, evidence jsonb)
+         error_link text, severity int, evidence jsonb, citations jsonb)
   JOIN new_reviews USING (step_id)
   ON CONFLICT (turn_id, option_id) DO UPDATE SET rating = excluded.rating, flagged = excluded.flagged,
     category = excluded.category, reason = excluded.reason, error_link = excluded.error_link,
-    severity = excluded.severity, evidence = excluded.evidence),
+    severity = excluded.severity, evidence = excluded.evidence, citations = excluded.citations),
 
 new_answers AS (
   INSERT INTO labeling_traceanswer (assignment_id, revision, question, value, active_ms)

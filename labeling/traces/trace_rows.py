@@ -85,7 +85,7 @@ TURN = BulkTable(
 JUDGMENT = BulkTable(
     Judgment,
     *("id", "turn_id", "option_id", "rating", "flagged", "category", "reason", "error_link", "severity", "value"),
-    *("rollouts", "successes", "evidence"),
+    *("rollouts", "successes", "evidence", "citations"),
 )
 ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
@@ -532,6 +532,7 @@ class SubmissionRows:
                     *(judgment.category, judgment.reason, judgment.error_link, judgment.severity),
                     *(judgment.value, judgment.rollouts, judgment.successes),
                     msgspec.json.encode(judgment.evidence).decode() if judgment.evidence else None,
+                    msgspec.json.encode(judgment.citations).decode() if judgment.citations else None,
                 )
             )
 

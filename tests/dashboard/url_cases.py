@@ -144,6 +144,7 @@ DASHBOARD_URL_CASES: dict[str, tuple[Any, ...]] = {
     "dashboard:send_message": ("post", answers_for_writers(302), rater_args, {"text": "Welcome."}),
     "dashboard:mark_answers_seen": ("post", answers_for_writers(302), rater_args),
     "dashboard:agreement": ("get", answers_for_readers(200), project_args),
+    "dashboard:clauses": ("get", answers_for_readers(200), project_args),
     "dashboard:gold": ("get", answers_for_readers(200, engineer=403, viewer=403), project_args),
     "dashboard:screening_set": ("get", answers_for_readers(200, engineer=403, viewer=403), project_args),
     "dashboard:adopt_screening_set": ("post", answers_for_readers(422, engineer=403, viewer=403), project_args),

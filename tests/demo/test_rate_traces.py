@@ -13,7 +13,7 @@ from accounts.models import LinkPurpose
 from demo import make_projects, rate_traces, records, simulated_raters
 from labeling import queue
 from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission, TraceAnswer
-from labeling.quality import consensus
+from labeling.quality import clause_report, consensus
 from labeling.quality.adjudication import list_contested
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
 from prm.evaluation.gate import GateReason
@@ -117,3 +117,11 @@ def test_simulated_raters_answer_questions_on_the_whole_trace(demo: make_project
     stats = load_project_stats(project_id=agents.pk)
     assert stats is not None
     assert set(stats.content["answers"]) == {question["code"] for question in agents.trace_questions}
+
+
+def test_simulated_raters_cite_clauses(demo: make_projects.DemoProjects) -> None:
+    report = clause_report.build_clause_report(demo.projects[2])
+    assert report.n_ratings > 0
+    assert "5" in [clause.code for clause in report.never_cited]
+    assert report.most_contested
+    assert [version.version for version in report.versions] == [1]

@@ -7,6 +7,7 @@ import pytest
 
 from formats import label_sets
 from formats.label_sets import RatedStep
+from labeling.models.project import ClauseRule
 from labeling.projects import protocols, trace_questions
 from labeling.projects.protocols import ProtocolStep
 from labeling.projects.trace_questions import QuestionKind, TraceQuestion
@@ -29,9 +30,16 @@ QUESTIONS = (
 )
 VALUES: list[dict[str, str]] = [{}, {"final_label": "2", "note": " "}, {"final_label": "-1", "note": "x"}]
 
+CITATION = {"clause": "1", "digest": "d", "version": "1"}
+CLAUSE = {"code": "1", "title": "One", "digest": "d", "excerpt": "", "version": "1"}
+
 
 def trace_payload(
-    protocol: str, steps: list[ProtocolStep], requires_kind: bool = False, answers: dict[str, str] | None = None
+    protocol: str,
+    steps: list[ProtocolStep],
+    requires_kind: bool = False,
+    answers: dict[str, str] | None = None,
+    clause_rule: str = "",
 ) -> dict[str, Any]:
     """The parts of a trace, as the work page gets it, that the submit state depends on."""
     asked = {} if answers is None else {"questions": trace_questions.store_questions(QUESTIONS), "answers": answers}
@@ -39,6 +47,8 @@ def trace_payload(
         **asked,
         "asks_error_category": requires_kind,
         "needs_error_category": requires_kind,
+        "asks_clauses": clause_rule,
+        "clauses": [CLAUSE],
         "rule": protocols.RULES[protocol]._asdict(),
         "steps": [
             {
@@ -52,7 +62,12 @@ def trace_payload(
             {
                 "step": step.position,
                 "judgments": [
-                    {"option": option, "rating": rating, "category": "other" if step.has_kind else ""}
+                    {
+                        "option": option,
+                        "rating": rating,
+                        "category": "other" if step.has_kind else "",
+                        "citations": [CITATION] if step.has_clause else None,
+                    }
                     for option, rating in enumerate(step.ratings)
                 ],
             }
@@ -72,11 +87,13 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
                     chance.random() < 0.8,
                     tuple(chance.choices([1, 0, -1, None], k=chance.randint(1, 3))),
                     chance.random() < 0.7,
+                    chance.random() < 0.7,
                 )
                 for at in range(chance.randint(1, 5))
             ],
             chance.random() < 0.5,
             chance.choice([None, *VALUES]),
+            chance.choice(ClauseRule.values),
         )
         for protocol in protocols.RULES
         for _ in range(400)
@@ -88,11 +105,12 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
                 protocol,
                 steps,
                 requires_kind=requires_kind,
+                clause_rule=clause_rule,
                 unanswered=0 if answers is None else len(trace_questions.find_unanswered(QUESTIONS, answers)),
             )._asdict(),
             [list(each) for each in protocols.list_ratings(protocol, steps)],
         ]
-        for protocol, steps, requires_kind, answers in cases
+        for protocol, steps, requires_kind, answers, clause_rule in cases
     ]
 
 

@@ -1,7 +1,7 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
 import { loadLater, withPanel } from "./later.js";
-import { bindNavigation, explain, goToQuestion, goToUnrated, markRecovery, move, withEvidence } from "./navigation.js";
+import { bindNavigation, explain, goToQuestion, goToUnrated, markRecovery, move, searchClause, withEvidence } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -11,6 +11,7 @@ function actions(page) {
     unsure: (isLit) => page.toggleUnsure({ isLit }), comment: (isLit) => page.texts.comment(page.subject(isLit)?.step),
     missing: (isLit) => page.work?.trace.asks_omissions && page.texts.comment(page.subject(isLit)?.step, { field: "missing" }),
     quote: () => page.work?.trace.asks_evidence && withEvidence(page, (evidence) => evidence.quoteSelection()),
+    clause: (isLit) => searchClause(page, page.subject(isLit)),
     recovery: (isLit, button) => markRecovery(page, button ? stopFromRow(button.closest(".step")) : page.subject(isLit)),
     undo: () => page.undo(), submit: () => page.submit(), edit: () => page.editSubmission(),
     skip: () => page.leaveWithReason("skip"), give_up: () => page.leaveWithReason("give_up"), report: () => page.leaveWithReason("report"),

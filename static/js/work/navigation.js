@@ -90,10 +90,27 @@ export const withEvidence = (page, act) =>
         () => page.dock.showToast(getString("not_loaded")),
       );
 
+// Clauses of the guideline, in projects whose ratings cite them.
+export const withClauses = (page, act) =>
+  page.clauses
+    ? act(page.clauses)
+    : import("./clauses.js").then(
+        ({ CitedClauses }) => act((page.clauses ??= new CitedClauses(page))),
+        () => page.dock.showToast(getString("not_loaded")),
+      );
+
+// Search the clause that the rating of a step cites. The rating counts that the step has when the key is pressed.
+export function searchClause(page, stop) {
+  if (!stop || !page.work.trace.clauses || !page.isOpen()) return undefined;
+  if (page.work.cell(stop.step, stop.option).rating !== null) return withClauses(page, (clauses) => clauses.search(stop));
+  return page.dock.showToast(getString("clause_unrated", { number: page.view.numberOf(stop.step) }));
+}
+
 // Load what the project asks besides ratings.
 export function loadQuestions(page, view) {
   if (view.work.questions.length) withQuestions(page, (questions) => questions.show(view));
   if (view.work.trace.asks_evidence) withEvidence(page, (evidence) => page.view && evidence.paint());
+  if (view.work.trace.clauses) withClauses(page, (clauses) => page.view && clauses.paint());
 }
 
 // Go to the first one without an answer. Return whether there is one.
@@ -103,10 +120,12 @@ export function goToQuestion(page) {
   return isOpen;
 }
 
-// Go to the first missing answer: about an error, or on the whole trace. Return whether there is one.
+// Go to the first missing answer: about an error, a clause, or on the whole trace. Return whether there is one.
 export function goToMissing(page) {
   const [step] = page.work.unexplained();
-  if (!step) return goToQuestion(page);
+  const [uncited] = page.work.uncited();
+  if (!step && uncited) searchClause(page, { step: uncited.position, option: 0 });
+  if (!step) return Boolean(uncited) || goToQuestion(page);
   page.view.boxes.get(step.position).querySelector("input").focus();
   return true;
 }

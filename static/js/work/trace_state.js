@@ -2,8 +2,8 @@
 // Every change is a write, undo included; the outbox sends writes to the server.
 
 const cellKey = (step, option) => `${step}.${option}`;
-const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, evidence: null, error_link: "" });
-const toCell = ({ rating, flagged, category, reason, severity, evidence, error_link: link }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, evidence: evidence?.map(({ text, start, end }) => ({ text, start, end })) ?? null, error_link: link ?? "" });
+const EMPTY = Object.freeze({ rating: null, flagged: false, category: "", reason: "", severity: null, evidence: null, error_link: "", citations: null });
+const toCell = ({ rating, flagged, category, reason, severity, evidence, error_link: link, citations }) => ({ rating, flagged: Boolean(flagged), category: category ?? "", reason: reason ?? "", severity: severity ?? null, evidence: evidence?.map(({ text, start, end }) => ({ text, start, end })) ?? null, error_link: link ?? "", citations: citations?.map(({ clause, digest, version }) => ({ clause, digest, version })) ?? null });
 const LINKS = ["", "recovers", "independent"]; // one key cycles through them
 const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -96,6 +96,17 @@ export class TraceState {
     return this.trace.needs_error_category ? this.stepsToExplain().filter(({ position }) => !this.cell(position).category) : [];
   }
 
+  // The steps whose rating must cite a clause of the guideline, and cites none.
+  uncited() {
+    const { asks_clauses: asked, clauses } = this.trace;
+    if (!clauses?.length || !["negatives", "all"].includes(asked)) return [];
+    const end = this.end();
+    return this.rateable().filter(({ position }) => {
+      const { rating, citations } = this.cell(position);
+      return !citations && (asked === "all" ? rating !== null : rating === -1) && (!end || position <= end.position);
+    });
+  }
+
   // Whether a value answers a question on the whole trace, as labeling/projects/trace_questions.py defines it.
   isAnswered({ code, kind, choices }, value = this.answers.get(code) ?? "") {
     return kind === "text" ? Boolean(value.trim()) : choices.some(([each]) => each === value);
@@ -110,8 +121,9 @@ export class TraceState {
   // the step with the first error. The server decides by the same rules, in protocols.py.
   submitState() {
     const state = this.#ratingState();
-    const open = state.missing ? [] : this.unexplained();
-    if (open.length) return { code: "explain_error", missing: open.length, number: this.rateable().indexOf(open[0]) + 1 };
+    for (const [code, open] of state.missing ? [] : [["explain_error", this.unexplained()], ["cite_clause", this.uncited()]]) {
+      if (open.length) return { code, missing: open.length, number: this.rateable().indexOf(open[0]) + 1 };
+    }
     const { length } = state.missing ? [] : this.unanswered();
     return length ? { code: "answer_questions", missing: length, number: null } : state;
   }
@@ -176,7 +188,7 @@ export class TraceState {
     return this.#change(stop, { flagged: !this.cell(stop.step, stop.option).flagged }, "rate");
   }
 
-  // `change` has a kind of error, a severity, a reason, or evidence.
+  // `change` has a kind of error, a severity, a reason, evidence, or citations.
   explain(stop, change) {
     return this.#change(stop, change, "rate");
   }
@@ -213,7 +225,7 @@ export class TraceState {
       return { stop, what: kind, write: textWrite(kind, stop.step, former) };
     }
     this.cells.set(cellKey(stop.step, stop.option), former);
-    const what = ["rating", "flagged", "category", "reason", "severity", "evidence", "error_link"].find((part) => !isSame(former[part], now[part])) ?? "rating";
+    const what = ["rating", "flagged", "category", "reason", "severity", "evidence", "error_link", "citations"].find((part) => !isSame(former[part], now[part])) ?? "rating";
     return { stop, what, write: this.#write(stop, former, "undo") };
   }
 
@@ -278,6 +290,6 @@ export class TraceState {
   }
 
   #write(stop, cell, kind) {
-    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, evidence: cell.evidence, error_link: cell.error_link, text: cell.reason };
+    return { kind, step: stop.step, option: stop.option, rating: cell.rating, flagged: cell.flagged, category: cell.category, severity: cell.severity, evidence: cell.evidence, error_link: cell.error_link, citations: cell.citations, text: cell.reason };
   }
 }

@@ -195,7 +195,7 @@ class WorkPage {
 
   paint() {
     this.view.paint(this.current);
-    for (const part of [this.reader, this.questions, this.evidence]) part?.paint();
+    for (const part of [this.reader, this.questions, this.evidence, this.clauses]) part?.paint();
     this.announcer.tell(this.work, this.view, this.current);
     this.dock.paint(this.work, this.current, this.subject()?.step);
   }
