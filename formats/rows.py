@@ -108,6 +108,10 @@ class RowFacts(NamedTuple):
     policy: str | None
     scaffold: str | None
     segmenter: str | None
+    reasoning: str | None
+    reasoning_by: str | None
+    pair: str | None
+    pair_half: str | None
     text: str
     reference_answer: str | None
     reference_solution: str | None
@@ -177,6 +181,8 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "n_steps": len(record.steps),
         "metadata": json.dumps(record.metadata) if record.metadata else None,
         "ref": record.ref,
+        "pair": record.pair or None,
+        "pair_half": record.pair_half or None,
         "outcome_by": record.outcome_by,
         "outcome_grader": record.outcome_grader,
         "text": record.problem.text,
@@ -199,8 +205,14 @@ def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
 def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
     provenance = None
     if facts.policy is not None:
-        scaffold, segmenter = facts.scaffold or "", facts.segmenter or ""
-        provenance = ProvenanceRecord(facts.base_model or "", facts.policy, scaffold=scaffold, segmenter=segmenter)
+        provenance = ProvenanceRecord(
+            facts.base_model or "",
+            facts.policy,
+            scaffold=facts.scaffold or "",
+            segmenter=facts.segmenter or "",
+            reasoning=facts.reasoning or "",
+            reasoning_by=facts.reasoning_by or "",
+        )
     return TraceRecord(
         problem=ProblemRecord(
             facts.text,
@@ -218,6 +230,8 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
         provenance=provenance,
+        pair=facts.pair or "",
+        pair_half=facts.pair_half or "",
         metadata=json.loads(facts.metadata) if facts.metadata else {},
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),

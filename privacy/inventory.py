@@ -124,7 +124,9 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.Option": ("text",),
     "labeling.OptionPart": ("text", "name", "call_ref", "media_type", "data"),
     "prm.GamingCanary": ("problem", "steps"),
-    "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter"),
+    "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter", "reasoning_by"),
+    "labeling.PairedTrace": ("pair",),
+    "labeling.PairReader": ("pair",),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
 }

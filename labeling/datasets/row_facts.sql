@@ -20,7 +20,7 @@ SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score
   CASE WHEN h.is_hidden THEN r.pseudonym::text ELSE r.labeler END AS labeler, r.machine, r.kind AS rater_kind,
   v.name AS label_source, v.labels_are AS label_kind, NULL AS identity, t.kind, t.n_steps, t.answer,
   t.verifier_score, t.is_right, NULLIF(t.metadata, '{}')::text AS metadata, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,
-  p.segmenter, q.text, q.reference_answer, q.reference_solution, q.has_reference_answer,
+  p.segmenter, p.reasoning, p.reasoning_by, paired.pair, paired.half AS pair_half, q.text, q.reference_answer, q.reference_solution, q.has_reference_answer,
   q.has_reference_solution, q.ref AS problem_ref, q.domain
 FROM labeling_manifestrow m
 JOIN labeling_trace t ON t.id = m.trace_id
@@ -34,6 +34,7 @@ LEFT JOIN LATERAL (
     AND r.labeler !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' AS is_hidden) AS h ON true
 LEFT JOIN labeling_source v ON v.id = u.source_id
 LEFT JOIN labeling_provenance p ON p.id = t.provenance_id
+LEFT JOIN labeling_pairedtrace paired ON paired.trace_id = t.id
 LEFT JOIN labeling_source s ON s.id = t.source_id
 LEFT JOIN labeling_guideline g ON g.id = a.guideline_id
 LEFT JOIN labeling_tracedraw d ON d.id = a.draw_id

@@ -244,7 +244,8 @@ class Migration(migrations.Migration):
                 ('sampler', models.JSONField(blank=True, default=dict)),
                 ('scaffold', models.CharField(blank=True, max_length=200)),
                 ('segmenter', models.CharField(blank=True, max_length=100)),
-                ('reasoning', models.CharField(blank=True, choices=[('raw', 'raw'), ('summarised', 'summarized')], max_length=16)),
+                ('reasoning', models.CharField(blank=True, choices=[('raw', 'raw'), ('summarised', 'summarized'), ('partly_hidden', 'partly hidden'), ('none', 'none')], max_length=16)),
+                ('reasoning_by', models.CharField(blank=True, max_length=200)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
             ],
             options={
@@ -636,6 +637,31 @@ class Migration(migrations.Migration):
             options={
                 'indexes': [models.Index(fields=['project', 'name', '-trace'], name='tag_by_name')],
                 'constraints': [models.UniqueConstraint(fields=('trace', 'name'), name='a_trace_has_a_tag_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='PairReader',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('pair', models.CharField(max_length=200)),
+                ('half', models.CharField(choices=[('with', 'with the intervention'), ('without', 'without the intervention')], max_length=8)),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'pair'), name='a_rater_reads_one_half_of_a_pair')],
+            },
+        ),
+        migrations.CreateModel(
+            name='PairedTrace',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pairing', serialize=False, to='labeling.trace')),
+                ('pair', models.CharField(max_length=200)),
+                ('half', models.CharField(choices=[('with', 'with the intervention'), ('without', 'without the intervention')], max_length=8)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'pair'], name='paired_trace_by_pair')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('pair', ''), _negated=True), ('half__in', ['with', 'without'])), name='a_paired_trace_is_one_half')],
             },
         ),
         migrations.CreateModel(
