@@ -48,6 +48,9 @@ class MachineIdentity(NamedTuple):
     progress: Mapping[int, float] = {}  # of a prover: the change of its value at each step, by position
 
 
+PARTIAL_VIEWS = ("reasoning_only", "actions_only")
+
+
 class RowFacts(NamedTuple):
     """One submission without its steps. `labeling/datasets/row_facts.sql` defines where each field comes from."""
 
@@ -63,7 +66,7 @@ class RowFacts(NamedTuple):
     population: str | None
     origin: str | None
     is_assisted: bool | None
-    exposure: str | None  # the arm of suggestions: blind, reveal or suggest; None if none was drawn
+    exposure: str | None  # the arm of suggestions, or a partial view; None if neither was drawn
     saw_reference_answer: bool | None
     saw_final_verdict: bool | None
     guideline: int | None
@@ -119,6 +122,11 @@ class RowFacts(NamedTuple):
     has_reference_solution: bool
     problem_ref: str
     domain: str
+
+    @property
+    def is_partial_view(self) -> bool:
+        """Return whether some steps were hidden from the rater."""
+        return self.exposure in PARTIAL_VIEWS
 
     @property
     def arm(self) -> str:

@@ -155,6 +155,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Trace": ("digest",),
     "labeling.TraceDraw": ("prm",),
     "labeling.SuggestionPlan": ("seed",),
+    "labeling.VisibilityPlan": ("seed",),
     "labeling.EarlierSettlement": ("state", "reason"),
     "labeling.Assignment": ("finish_reason",),
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),

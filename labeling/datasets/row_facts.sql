@@ -8,7 +8,8 @@
 --
 -- Parameters: manifest, start, stop, names
 SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score_version, m.is_contested,
-  m.trace_id AS trace, q.normal_digest AS problem_digest, a.purpose, a.population, a.origin, a.is_assisted, x.arm AS exposure,
+  m.trace_id AS trace, q.normal_digest AS problem_digest, a.purpose, a.population, a.origin, a.is_assisted, 
+  COALESCE(CASE y.condition WHEN 'reasoning' THEN 'reasoning_only' WHEN 'actions' THEN 'actions_only' END, x.arm) AS exposure,
   a.saw_reference_answer, a.saw_final_verdict, g.version AS guideline, l.generation AS round, a.opened_at,
   d.arm AS draw_arm, l.arm AS lane_arm, d.batch, d.rank, d.q, d.n_left, d.prm, d.score AS prm_score,
   s.name AS source, s.licence, u.submitted_at, u.finish_reason, u.finish_note, u.protocol, u.total_ms, u.generation,
@@ -28,6 +29,7 @@ JOIN labeling_problem q ON q.id = t.problem_id
 LEFT JOIN labeling_submission u ON u.id = m.submission_id
 LEFT JOIN labeling_assignment a ON a.id = u.assignment_id
 LEFT JOIN labeling_exposure x ON x.assignment_id = a.id AND (x.arm = 'blind' OR a.is_assisted)
+LEFT JOIN labeling_visibilitydraw y ON y.assignment_id = a.id
 LEFT JOIN labeling_rater r ON r.id = a.rater_id
 LEFT JOIN LATERAL (
   SELECT r.kind = 'imported' AND NOT %(names)s

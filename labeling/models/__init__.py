@@ -41,3 +41,4 @@ from labeling.models.trace import (
     Trace,
     TraceTag,
 )
+from labeling.models.visibility import VisibilityDraw, VisibilityPlan

@@ -178,7 +178,30 @@ new_assignment AS (
 pair_reader AS (
   INSERT INTO labeling_pairreader AS read (rater_id, pair, half)
   SELECT n.rater_id, own.pair, own.half FROM new_assignment n JOIN labeling_pairedtrace own ON own.trace_id = n.trace_id
-  ON CONFLICT (rater_id, pair) DO UPDATE SET half = CASE WHEN read.half = excluded.half THEN read.half END)
+  ON CONFLICT (rater_id, pair) DO UPDATE SET half = CASE WHEN read.half = excluded.half THEN read.half END),
+
+-- If the project hides reasoning or actions from some raters, the condition follows from the seed, the rater and the trace,
+-- as in exposures.py. It is drawn here, because an assignment without its draw would show everything. It is drawn for work
+-- only: known answers are for the whole trace. Traces without steps of both kinds show everything.
+visibility AS (
+  INSERT INTO labeling_visibilitydraw (assignment_id, plan_id, condition, probability, drawn_at)
+  SELECT n.id, v.id, c.condition,
+    CASE c.condition WHEN 'reasoning' THEN v.reasoning_share WHEN 'actions' THEN v.actions_share
+                     ELSE 1 - v.reasoning_share - v.actions_share END, next_entry.now
+  FROM new_assignment n CROSS JOIN next_entry
+  JOIN labeling_visibilityplan v ON v.project_id = next_entry.project_id AND v.ended_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT ('x' || left(encode(sha256(convert_to(v.seed || ' rater ' || n.rater_id || ' trace ' || n.trace_id, 'UTF8')), 'hex'),
+                        12))::bit(48)::bigint / 281474976710656.0::double precision AS number) drawn
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN drawn.number < v.reasoning_share THEN 'reasoning'
+                WHEN drawn.number < v.reasoning_share + v.actions_share THEN 'actions' ELSE 'both' END AS condition) c
+  WHERE n.purpose = 'work'
+    AND EXISTS (SELECT 1 FROM labeling_step s WHERE s.trace_id = n.trace_id AND s.kind = 'reasoning')
+    AND EXISTS (SELECT 1 FROM labeling_step s
+                WHERE s.trace_id = n.trace_id AND s.kind IN ('action', 'observation', 'answer'))
+  ON CONFLICT (assignment_id) DO UPDATE SET plan_id = excluded.plan_id, condition = excluded.condition,
+    probability = excluded.probability, drawn_at = excluded.drawn_at)
 
 -- `empty_lanes` are the lanes tried before whose cursor is too old. In a lane without arrivals the cursor of an empty
 -- lane is the lowest key. `suggestion_plan` is set if the project shows a machine's labels to some raters: exposures.py
