@@ -333,8 +333,8 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
     if has_parts:
         _add_parts(trace, steps)
         steps = orjson.loads(_show_direction_overrides(orjson.dumps(steps).decode()))
-    steps = visibility.hide_steps(steps, condition)
     if condition in visibility.NOTICES:
+        steps = visibility.hide_steps(steps, condition)
         problem["domain"] = str(visibility.NOTICES[condition])
     after = None  # the page that follows the trace, if it is not the next trace
     if fields["is_correction"]:
