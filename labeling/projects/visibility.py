@@ -120,7 +120,7 @@ def list_visible(options: QuerySet[Option], condition: str | None) -> list[Optio
     hidden = is_text if condition == VisibilityCondition.ACTIONS else ~is_text
     has_parts = Exists(OptionPart.objects.filter(option=OuterRef("pk")))
     rows = options.annotate(is_mixed=has_parts).prefetch_related(Prefetch("parts", parts.exclude(is_action & hidden)))
-    visible = []
+    visible: list[Option] = []
     for option in rows:
         step, shown = option.step, [part.text for part in option.parts.all()]
         step.is_rateable &= not is_hidden(condition, step.kind)

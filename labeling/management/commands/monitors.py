@@ -32,15 +32,16 @@ class Command(BaseCommand):
         project = Project.objects.filter(slug=options["project"]).first()
         if project is None:
             raise CommandError(f"Project {options['project']} does not exist. Check the slug.")
-        shares = {name: options[name] for name in ("reasoning_share", "actions_share")}
+        shares = options["reasoning_share"], options["actions_share"]
         if options["off"]:
             plan = visibility.find_plan(project.pk)
             if plan is not None:
                 visibility.stop_visibility(plan=plan, by=None, now=timezone.now())
-        elif any(share is not None for share in shares.values()):
+        elif shares != (None, None):
             try:
+                reasoning, actions = (share or 0.0 for share in shares)
                 visibility.start_visibility(
-                    project=project, by=None, now=timezone.now(), **{name: each or 0.0 for name, each in shares.items()}
+                    project=project, reasoning_share=reasoning, actions_share=actions, by=None, now=timezone.now()
                 )
             except VisibilityRefused as error:
                 raise CommandError(str(error)) from error

@@ -106,7 +106,7 @@ def test_project_without_questions_has_no_query() -> None:
 
 def test_answers_of_a_machine_are_imported() -> None:
     project = watched_project.make_project()
-    line = {"problem": "p", "steps": ["a"], "pair": "x", "pair_half": "with", "labels": []}
+    line: dict[str, object] = {"problem": "p", "steps": ["a"], "pair": "x", "pair_half": "with", "labels": []}
     line |= {"trace_answers": {"hint": "yes"}, "rater_kind": "machine", "rater_name": "monitor-1"}
     state = LoadState(project=project, source=factories.make_source(project))
     records = list(native.read(io.BytesIO(json.dumps(line).encode())))
