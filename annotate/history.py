@@ -13,9 +13,9 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from labeling import raters
 from labeling.assignments import find_open_requests, reopen_refusal_reason
-from labeling.models import Assignment, Judgment, Option, StepReview, Submission
+from labeling.models import Assignment, Judgment, Option, StepReview, Submission, VisibilityDraw
 from labeling.models.assignment import AssignmentOrigin, AssignmentQuerySet, FinishReason
-from labeling.projects import rating_rules
+from labeling.projects import rating_rules, visibility
 
 PAGE_SIZE = 25
 SCAN_LIMIT = 200  # assignments read for one page; some of them were skipped, lapsed or reclaimed
@@ -138,10 +138,11 @@ def list_options(assignment: Assignment) -> list[SubmittedOption]:
             turn__assignment=assignment, turn__revision=assignment.submitted_revision
         ).select_related("turn")
     }
-    options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
+    options = Option.objects.filter(step__trace=assignment.trace_id).select_related("step")
+    condition = VisibilityDraw.objects.filter(assignment=assignment).values_list("condition", flat=True).first()
     submitted, number, labels = [], 0, rating_rules.kind_names(assignment.project)
     severities = rating_rules.name_severities(assignment.project)
-    for option in options.order_by("step__position", "position"):
+    for option in visibility.list_visible(options.order_by("step__position", "position"), condition):
         judgment = judgments.get(option.pk)
         number += option.step.is_rateable and option.position == 0
         if option.position and judgment is None:

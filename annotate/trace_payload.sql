@@ -5,6 +5,7 @@
 --
 -- Parameter: assignment
 SELECT a.trace_id, a.purpose, p.protocol,
+  (SELECT v.condition FROM labeling_visibilitydraw v WHERE v.assignment_id = a.id),
   EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
           JOIN labeling_optionpart c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),
   (SELECT json_agg(json_build_array(s.position, s.kind, s.is_rateable, s.agent, o.position, o.text))::text

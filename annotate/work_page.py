@@ -20,7 +20,7 @@ from labeling import assignments, gold_sets
 from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
 from labeling.models.trace import StepKind
-from labeling.projects import protocols
+from labeling.projects import protocols, visibility
 from labeling.projects.clauses import Clause
 
 _ASSIGNMENT_URLS = (
@@ -341,7 +341,7 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 def build_trace(assignment_id: int) -> dict[str, Any]:
     """Return an assigned trace. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, has_parts, step_rows, questions, clauses, is_assisted, *values = row
+    trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
     problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
@@ -350,6 +350,9 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
     if has_parts:
         _add_parts(trace, steps)
         steps = orjson.loads(_show_direction_overrides(orjson.dumps(steps).decode()))
+    if condition in visibility.NOTICES:
+        steps = visibility.hide_steps(steps, condition)
+        problem["domain"] = str(visibility.NOTICES[condition])
     after = None  # the page that follows the trace, if it is not the next trace
     if fields["is_correction"]:
         after = reverse("annotate:history")

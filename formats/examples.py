@@ -125,10 +125,10 @@ def write_answers(answers: Mapping[str, str]) -> str | None:
 
 
 def describe_machine(facts: RowFacts) -> OutputRow:
-    """Return the values of `MACHINE_COLUMNS` if a machine made the submission, or a rater who saw the labels of one.
-    Otherwise return nothing."""
-    rater = describe_rater(facts)
-    return {name: rater[name] for name in MACHINE_COLUMNS} if facts.machine or facts.is_assisted else {}
+    """Return the values of `MACHINE_COLUMNS` if a machine made the submission, or a rater who saw the labels of one or
+    only a part of the trace. Otherwise return nothing."""
+    rater, is_plain = describe_rater(facts), not (facts.machine or facts.is_assisted or facts.is_partial_view)
+    return {} if is_plain else {name: rater[name] for name in MACHINE_COLUMNS}
 
 
 class LabelRule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -307,11 +307,11 @@ def _find_first_error(row: ExportRow) -> FirstErrorVote:
     n_rated = 0
     for turn in submission.turns:
         rating = get_taken_rating(turn)
-        if rating == -1:
+        if rating == -1 and not row.facts.is_partial_view:  # who saw a part cannot tell where the first error is
             return FirstErrorVote(turn.position, is_censored=False, is_blind=is_blind)
         n_rated += rating is not None
     is_complete = n_rated >= sum(step.is_rateable for step in row.record.steps)
-    is_censored = submission.finish_reason in CUT_OFF or not is_complete
+    is_censored = submission.finish_reason in CUT_OFF or not is_complete or row.facts.is_partial_view
     return FirstErrorVote(None, is_censored=is_censored, is_blind=is_blind)
 
 

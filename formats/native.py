@@ -54,6 +54,10 @@ COLUMNS: Columns = {
     "base_model": "string",
     "policy": "string",
     "scaffold": "string",
+    "reasoning": "string",
+    "reasoning_by": "string",
+    "pair": "string",
+    "pair_half": "string",
     "labels": ["float64"],
     "labeling_protocol": "string",
     "error_links": ["string"],
@@ -114,6 +118,10 @@ class NativeItem(Struct, gc=False):
     policy: RecordName = ""
     sampler: dict[str, object] = {}
     scaffold: RecordName = ""
+    reasoning: Literal["", "raw", "summarised", "partly_hidden", "none"] = ""
+    reasoning_by: RecordName = ""
+    pair: RecordName | None = None
+    pair_half: Literal["with", "without"] | None = None
     labels: list[Annotated[float, Meta(ge=-1, le=1)] | None] | UnsetType = UNSET
     labeling_protocol: LabelingProtocol | None = None
     error_links: list[Literal["", "recovers", "independent"] | None] | None = None
@@ -145,6 +153,8 @@ def parse_traces(
     item: NativeItem, segmenter: str = "", extras: Mapping[str, object] | None = None
 ) -> Iterator[TraceRecord]:
     """Make the trace of an item. `extras` are members that the format does not define: they become metadata."""
+    if bool(item.pair) != bool(item.pair_half):
+        raise strict_json.RecordMisfit(("pair",), '"pair" and "pair_half" belong together: add the missing one')
     steps, segmenter = _make_steps(item, segmenter)
     submissions = []
     if item.labels is not UNSET:
@@ -170,7 +180,13 @@ def parse_traces(
         answer=item.final_answer,
         verifier_score=item.verifier_score,
         is_right=item.is_right,
-        provenance=ProvenanceRecord(item.base_model, item.policy, item.sampler, item.scaffold, segmenter),
+        provenance=ProvenanceRecord(
+            *(item.base_model, item.policy, item.sampler, item.scaffold, segmenter),
+            reasoning=item.reasoning,
+            reasoning_by=item.reasoning_by,
+        ),
+        pair=item.pair or "",
+        pair_half=item.pair_half or "",
         metadata=_make_metadata(item, extras or {}),
         submissions=submissions,
     )
@@ -308,6 +324,10 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "base_model": made.base_model,
             "policy": made.policy,
             "scaffold": made.scaffold,
+            "reasoning": made.reasoning,
+            "reasoning_by": made.reasoning_by,
+            "pair": record.pair or None,
+            "pair_half": record.pair_half or None,
             "labels": labels,
             "labeling_protocol": None if example.is_consensus else record.submissions[0].protocol or None,
             **_list_explanations(record, len(labels)),

@@ -214,7 +214,7 @@ def write(rows: Iterable[TraceRecord | ExportRow]) -> Iterator[bytes]:
             yield _write_record(row)
         elif row.facts.machine:
             yield _name_machine(row.facts, _write_record(row.record))
-        elif row.facts.is_assisted:
+        elif row.facts.is_assisted or row.facts.is_partial_view:
             yield _name_machine(row.facts, _write_record(_complete_own_record(row.facts, row.record)))
         elif row.plain is not None and (line := _compose_compact_row(row.facts, row.plain)) is not None:
             yield line

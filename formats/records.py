@@ -36,7 +36,8 @@ class ProvenanceRecord(Struct, frozen=True, gc=False):
     sampler: dict[str, object] = {}
     scaffold: str = ""
     segmenter: str = ""
-    reasoning: str = ""
+    reasoning: str = ""  # what the trace shows of it: raw, summarised, partly_hidden or none
+    reasoning_by: str = ""  # who summarized or hid it
 
 
 class PartRecord(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -153,6 +154,8 @@ class TraceRecord(Struct, gc=False, omit_defaults=True):
     outcome_by: str = ""  # "file" if the outcome is known and the format does not say more
     outcome_grader: str = ""
     provenance: ProvenanceRecord | None = None
+    pair: str = ""  # of traces that differ by an intervention
+    pair_half: str = ""  # "with" or "without" the intervention
     metadata: dict[str, object] = {}  # fields of the file that the format does not define
     submissions: list[SubmissionRecord] = []
     line: int | None = None

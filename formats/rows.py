@@ -48,6 +48,9 @@ class MachineIdentity(NamedTuple):
     progress: Mapping[int, float] = {}  # of a prover: the change of its value at each step, by position
 
 
+PARTIAL_VIEWS = ("reasoning_only", "actions_only")
+
+
 class RowFacts(NamedTuple):
     """One submission without its steps. `labeling/datasets/row_facts.sql` defines where each field comes from."""
 
@@ -63,7 +66,7 @@ class RowFacts(NamedTuple):
     population: str | None
     origin: str | None
     is_assisted: bool | None
-    exposure: str | None  # the arm of suggestions: blind, reveal or suggest; None if none was drawn
+    exposure: str | None  # the arm of suggestions, or a partial view; None if neither was drawn
     saw_reference_answer: bool | None
     saw_final_verdict: bool | None
     guideline: int | None
@@ -108,6 +111,10 @@ class RowFacts(NamedTuple):
     policy: str | None
     scaffold: str | None
     segmenter: str | None
+    reasoning: str | None
+    reasoning_by: str | None
+    pair: str | None
+    pair_half: str | None
     text: str
     reference_answer: str | None
     reference_solution: str | None
@@ -115,6 +122,11 @@ class RowFacts(NamedTuple):
     has_reference_solution: bool
     problem_ref: str
     domain: str
+
+    @property
+    def is_partial_view(self) -> bool:
+        """Return whether some steps were hidden from the rater."""
+        return self.exposure in PARTIAL_VIEWS
 
     @property
     def arm(self) -> str:
@@ -177,6 +189,8 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "n_steps": len(record.steps),
         "metadata": json.dumps(record.metadata) if record.metadata else None,
         "ref": record.ref,
+        "pair": record.pair or None,
+        "pair_half": record.pair_half or None,
         "outcome_by": record.outcome_by,
         "outcome_grader": record.outcome_grader,
         "text": record.problem.text,
@@ -199,8 +213,14 @@ def _build_own_record(facts: RowFacts, plain: CompactRow | None) -> TraceRecord:
 def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecord]) -> TraceRecord:
     provenance = None
     if facts.policy is not None:
-        scaffold, segmenter = facts.scaffold or "", facts.segmenter or ""
-        provenance = ProvenanceRecord(facts.base_model or "", facts.policy, scaffold=scaffold, segmenter=segmenter)
+        provenance = ProvenanceRecord(
+            facts.base_model or "",
+            facts.policy,
+            scaffold=facts.scaffold or "",
+            segmenter=facts.segmenter or "",
+            reasoning=facts.reasoning or "",
+            reasoning_by=facts.reasoning_by or "",
+        )
     return TraceRecord(
         problem=ProblemRecord(
             facts.text,
@@ -218,6 +238,8 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         outcome_by=facts.outcome_by,
         outcome_grader=facts.outcome_grader,
         provenance=provenance,
+        pair=facts.pair or "",
+        pair_half=facts.pair_half or "",
         metadata=json.loads(facts.metadata) if facts.metadata else {},
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),

@@ -22,7 +22,7 @@ from formats.examples import (
     write_evidence,
 )
 from formats.records import JudgmentRecord, StepRecord, TraceRecord, TurnRecord
-from formats.rows import ExportRow, RowFacts
+from formats.rows import PARTIAL_VIEWS, ExportRow, RowFacts
 
 # Columns with the names of attributes: of a judgment, and of the facts of its submission and its trace.
 _JUDGMENT_COLUMNS = {
@@ -252,7 +252,8 @@ def _posterior_past_step(posterior: Sequence[float] | None, step: int) -> float 
 
 
 def _share_positive(ratings: list[OutputRow]) -> float | None:
-    """Return the share among people who saw no scores."""
-    blind = [rating for rating in ratings if not rating["is_assisted"] and rating["rater_kind"] != "machine"]
+    """Return the share among people who saw no scores, and the whole trace."""
+    people = [rating for rating in ratings if rating["rater_kind"] != "machine" and not rating["is_assisted"]]
+    blind = [rating for rating in people if rating["exposure"] not in PARTIAL_VIEWS]
     values = [rating["rating"] for rating in blind if rating["rating"] is not None]
     return sum(value >= 0 for value in values) / len(values) if values else None

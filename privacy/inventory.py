@@ -124,7 +124,9 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.Option": ("text",),
     "labeling.OptionPart": ("text", "name", "call_ref", "media_type", "data"),
     "prm.GamingCanary": ("problem", "steps"),
-    "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter"),
+    "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter", "reasoning_by"),
+    "labeling.PairedTrace": ("pair",),
+    "labeling.PairReader": ("pair",),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
 }
@@ -152,6 +154,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Trace": ("digest",),
     "labeling.TraceDraw": ("prm",),
     "labeling.SuggestionPlan": ("seed",),
+    "labeling.VisibilityPlan": ("seed",),
     "labeling.EarlierSettlement": ("state", "reason"),
     "labeling.Assignment": ("finish_reason",),
     "labeling.Submission": ("finish_reason", "record_digest", "protocol"),

@@ -22,9 +22,9 @@ from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.gates import OnboardingGate
-from labeling.models import Assignment, OptionPart, Rater, Submission
+from labeling.models import Assignment, OptionPart, Rater, Submission, VisibilityDraw
 from labeling.models.project import Protocol
-from labeling.projects import protocols, rating_rules
+from labeling.projects import protocols, rating_rules, visibility
 from people.models import MemberMessage
 
 
@@ -357,4 +357,10 @@ def show_image(request: UserRequest, part: int) -> HttpResponse:
     image = get_object_or_404(
         OptionPart, pk=part, kind="image", media_type__in=_IMAGE_TYPES, option__step__trace__in=traces
     )
+    kind = image.option.step.kind
+    draws = VisibilityDraw.objects.filter(
+        assignment__rater__user=request.user, assignment__trace=image.option.step.trace_id
+    )
+    if any(visibility.is_part_hidden(draw.condition, kind, image.kind) for draw in draws):
+        raise Http404
     return HttpResponse(image.data, content_type=image.media_type)

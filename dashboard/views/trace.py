@@ -179,7 +179,7 @@ def show_trace_image(request: HttpRequest, slug: str, part: int) -> HttpResponse
 
 
 def _load_trace(actor: Membership, trace: int) -> Trace:
-    rows = Trace.objects.select_related("problem", "source", "provenance")
+    rows = Trace.objects.select_related("problem", "source", "provenance", "pairing")
     return get_object_or_404(rows, project=actor.project, pk=trace)
 
 

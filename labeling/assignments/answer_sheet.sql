@@ -1,6 +1,6 @@
 -- The answer sheet of an assignment as one row: columns of assignment, project, trace and rater, and as JSON the steps
 -- with their options, the step reviews with their judgments, the answers to questions on the whole trace, and the earlier
--- edits.
+-- edits. Steps that the rater does not see cannot be rated: `labeling.projects.visibility` applies the same rule.
 --
 -- Parameters
 --   assignment, rater      the assignment, which must belong to the rater
@@ -20,7 +20,9 @@ SELECT a.id, a.project_id, a.trace_id, a.version, a.state, a.revision, a.submitt
   NULLIF(p.trace_questions, '[]')::text AS questions, p.lease_seconds, t.kind AS trace_kind,
   r.removed_at IS NOT NULL AS is_removed, t.withdrawn_at IS NOT NULL AS is_withdrawn, a.lease_ends_at, a.first_held_at,
   a.opened_at, a.is_assisted,
-  (SELECT json_agg(json_build_array(s.id, s.position, s.is_rateable,
+  (SELECT json_agg(json_build_array(s.id, s.position,
+     s.is_rateable AND NOT COALESCE(v.condition = 'reasoning' AND s.kind IN ('action', 'observation', 'answer')
+                                    OR v.condition = 'actions' AND s.kind = 'reasoning', false),
      (SELECT json_agg(json_build_array(o.position, o.id)) FROM labeling_option o WHERE o.step_id = s.id)))::text
    FROM labeling_step s
    WHERE s.trace_id = a.trace_id
@@ -45,4 +47,5 @@ FROM labeling_assignment a
 JOIN labeling_project p ON p.id = a.project_id
 JOIN labeling_trace t ON t.id = a.trace_id
 JOIN labeling_rater r ON r.id = a.rater_id
+LEFT JOIN labeling_visibilitydraw v ON v.assignment_id = a.id
 WHERE a.id = %(assignment)s AND a.rater_id = %(rater)s

@@ -245,7 +245,8 @@ class Migration(migrations.Migration):
                 ('sampler', models.JSONField(blank=True, default=dict)),
                 ('scaffold', models.CharField(blank=True, max_length=200)),
                 ('segmenter', models.CharField(blank=True, max_length=100)),
-                ('reasoning', models.CharField(blank=True, choices=[('raw', 'raw'), ('summarised', 'summarized')], max_length=16)),
+                ('reasoning', models.CharField(blank=True, choices=[('raw', 'raw'), ('summarised', 'summarized'), ('partly_hidden', 'partly hidden'), ('none', 'none')], max_length=16)),
+                ('reasoning_by', models.CharField(blank=True, max_length=200)),
                 ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
             ],
             options={
@@ -640,6 +641,31 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='PairReader',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('pair', models.CharField(max_length=200)),
+                ('half', models.CharField(choices=[('with', 'with the intervention'), ('without', 'without the intervention')], max_length=8)),
+                ('rater', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.rater')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('rater', 'pair'), name='a_rater_reads_one_half_of_a_pair')],
+            },
+        ),
+        migrations.CreateModel(
+            name='PairedTrace',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pairing', serialize=False, to='labeling.trace')),
+                ('pair', models.CharField(max_length=200)),
+                ('half', models.CharField(choices=[('with', 'with the intervention'), ('without', 'without the intervention')], max_length=8)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'pair'], name='paired_trace_by_pair')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('pair', ''), _negated=True), ('half__in', ['with', 'without'])), name='a_paired_trace_is_one_half')],
+            },
+        ),
+        migrations.CreateModel(
             name='WorkDay',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -711,6 +737,22 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project',), name='a_project_has_one_plan_of_suggestions'), models.CheckConstraint(condition=models.Q(('reveal_share__gte', 0), ('suggest_share__gte', 0), ('reveal_share__lte', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(0.9), '-', models.F('suggest_share')), '+', models.Value(1e-09)))), name='some_raters_label_blind'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='a_plan_of_suggestions_ends_for_a_reason')],
+            },
+        ),
+        migrations.CreateModel(
+            name='VisibilityPlan',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('reasoning_share', models.FloatField()),
+                ('actions_share', models.FloatField()),
+                ('seed', models.CharField(max_length=32)),
+                ('began_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('began_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='visibility_plans', to='labeling.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project',), name='a_project_has_one_plan_of_visibility'), models.CheckConstraint(condition=models.Q(('actions_share__gte', 0), ('reasoning_share__gte', 0), ('reasoning_share__lte', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(0.9), '-', models.F('actions_share')), '+', models.Value(1e-09)))), name='some_raters_see_everything')],
             },
         ),
         migrations.CreateModel(
@@ -1018,6 +1060,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.CheckConstraint(condition=models.Q(('probability__gt', 0), ('probability__lte', 1)), name='an_arm_is_drawn_with_a_probability'), models.CheckConstraint(condition=models.Q(('n_changed', None), ('arm', 'reveal'), _connector='OR'), name='only_revealed_labels_change_answers')],
+            },
+        ),
+        migrations.CreateModel(
+            name='VisibilityDraw',
+            fields=[
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='visibility', serialize=False, to='labeling.assignment')),
+                ('condition', models.CharField(choices=[('reasoning', 'reasoning only'), ('actions', 'actions only'), ('both', 'reasoning and actions')], max_length=9)),
+                ('probability', models.FloatField()),
+                ('drawn_at', models.DateTimeField()),
+                ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='draws', to='labeling.visibilityplan')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('probability__gt', 0), ('probability__lte', 1)), name='a_condition_is_drawn_with_a_probability'), models.CheckConstraint(condition=models.Q(('condition__in', ['reasoning', 'actions', 'both'])), name='a_condition_is_known')],
             },
         ),
         migrations.CreateModel(

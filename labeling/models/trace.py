@@ -56,6 +56,8 @@ class Provenance(models.Model):
     class Reasoning(models.TextChoices):
         RAW = "raw", _("raw")
         SUMMARISED = "summarised", _("summarized")
+        PARTLY_HIDDEN = "partly_hidden", _("partly hidden")
+        NONE = "none", _("none")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
     digest = models.CharField(max_length=64)
@@ -65,6 +67,7 @@ class Provenance(models.Model):
     scaffold = models.CharField(max_length=200, blank=True)
     segmenter = models.CharField(max_length=100, blank=True)
     reasoning = models.CharField(max_length=16, choices=Reasoning, blank=True)
+    reasoning_by = models.CharField(max_length=200, blank=True)  # who summarized or hid it
 
     class Meta:
         constraints: ClassVar = [

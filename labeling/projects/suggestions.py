@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from events import audit_log
-from labeling.models import Project, Rater, SuggestionPlan
+from labeling.models import Project, Rater, SuggestionPlan, VisibilityPlan
 from labeling.models.rater import RaterKind
 from labeling.models.suggestion import SuggestionEnd
 
@@ -51,6 +51,8 @@ def start_suggestions(
         )
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # one plan at a time
+        if VisibilityPlan.objects.active().filter(project=project).exists():
+            raise SuggestionsRefused(_("Turn off visibility conditions first: suggestions would show hidden steps."))
         for earlier in SuggestionPlan.objects.active().filter(project=project):
             _end_plan(earlier, SuggestionEnd.CHANGED, by, now)
         plan = SuggestionPlan.objects.create(

@@ -14,7 +14,10 @@ rated AS (
   JOIN labeling_stepreview u ON u.assignment_id = q.assignment_id AND u.revision = q.revision
   JOIN labeling_step st ON st.id = u.step_id AND st.is_rateable
   JOIN labeling_judgment j ON j.turn_id = u.id AND j.rating IS NOT NULL
-  JOIN labeling_option o ON o.id = j.option_id AND o.position = 0),
+  JOIN labeling_option o ON o.id = j.option_id AND o.position = 0
+  -- Who saw only a part of the trace cannot tell where its first error is: such a revision is censored.
+  WHERE NOT EXISTS (SELECT 1 FROM labeling_visibilitydraw v
+                    WHERE v.assignment_id = q.assignment_id AND v.condition <> 'both')),
 
 ended AS (
   SELECT assignment_id, revision, MIN(position) FILTER (WHERE rating = -1) AS position

@@ -1,7 +1,7 @@
 """The queue: give out each trace exactly as often as it has slots, and take slots back.
 
-Only this package changes lanes, queue entries, lane cursors, draws, added slots, and the state of an assignment before
-its submission. Other packages call it as `queue.claim_trace(...)`.
+Only this package changes lanes, queue entries, lane cursors, draws, added slots, readers of pairs, and the state of an
+assignment before its submission. Other packages call it as `queue.claim_trace(...)`.
 """
 
 from labeling.queue.chosen import choose_traces, delete_group, ensure_personal_group, save_group, unchoose_traces
@@ -50,6 +50,7 @@ from labeling.queue.leases import (
     update_assignment,
 )
 from labeling.queue.limits import BudgetReached, DailyLimit, OpenTracesLimit, is_budget_reached
+from labeling.queue.pairs import record_imported_readers
 from labeling.queue.slots import (
     add_slot,
     count_initial_slots,

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 import rawsql
-from labeling.models import Assignment, Lane, QueueEntry, Rater
+from labeling.models import Assignment, Lane, PairReader, QueueEntry, Rater
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterStage
@@ -22,7 +22,11 @@ _SECTIONS = rawsql.sections(CLAIM_SQL)
 _IS_WORK_LEFT = f"""{_SECTIONS["lanes"]}{_SECTIONS["work"].strip().removesuffix(",")}
 SELECT 1 FROM work WHERE NOT EXISTS (SELECT 1 FROM lanes WHERE is_held)"""  # noqa: S608  made of constants
 # Constraints that reject the statement when one rater makes two claims at the same time.
-_CONCURRENT_CLAIM = ("one_held_assignment_per_rater", "an_open_assignment_has_a_lease_and_a_slot")
+_CONCURRENT_CLAIM = (
+    "one_held_assignment_per_rater",
+    "an_open_assignment_has_a_lease_and_a_slot",
+    'column "half" of relation "labeling_pairreader"',
+)
 
 
 class Claim(NamedTuple):
@@ -179,5 +183,7 @@ def _assigned_to_others() -> QuerySet[Assignment]:
     waits for gold, which is served only beside work."""
     own = Assignment.objects.filter(rater=OuterRef(OuterRef("pk")), trace=OuterRef("trace"))
     others = Assignment.objects.open().filter(project=OuterRef("project"), purpose=AssignmentPurpose.WORK)
-    new = others.alias(own=Subquery(own.values("pk")[:1])).filter(own=None)
+    given = PairReader.objects.filter(rater=OuterRef(OuterRef("pk")), pair=OuterRef("trace__pairing__pair"))
+    other_half = given.exclude(half=OuterRef("trace__pairing__half"))
+    new = others.alias(own=Subquery(own.values("pk")[:1])).filter(~Exists(other_half), own=None)
     return new.exclude(rater=OuterRef("pk")).order_by("lease_ends_at")

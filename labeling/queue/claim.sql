@@ -107,6 +107,11 @@ work AS MATERIALIZED (
                OR (earlier.purpose = lanes.purpose AND earlier.attempt = lanes.attempt)
                OR earlier.state IN ('held', 'opened'))
           AND (earlier.opened_at IS NOT NULL OR earlier.state NOT IN ('released', 'lapsed')))
+      AND NOT EXISTS (
+        SELECT 1 FROM labeling_pairedtrace own
+        JOIN labeling_pairreader other ON other.rater_id = lanes.rater_id AND other.pair = own.pair
+          AND other.half <> own.half
+        WHERE own.trace_id = e.trace_id)
     ORDER BY e.key DESC, e.trace_id DESC LIMIT 1) e
   WHERE lanes.place IS NOT NULL AND lanes.arm <> 'gold'
   LIMIT 1),
@@ -115,7 +120,8 @@ work AS MATERIALIZED (
 -- The next entry below the rater's position in the first lane that has one: `lanes` comes in its order, and the loop
 -- ends with the first entry, so later lanes are not read. A rater does not get a trace again after having seen it; a
 -- trace that was only held, and never opened, may come again. A new attempt at training or screening shows the same
--- traces again, except those that the rater has open. NO KEY UPDATE lets foreign keys to the entry pass.
+-- traces again, except those that the rater has open. Whoever was given one half of a pair, even without opening it, never
+-- gets the other half. NO KEY UPDATE lets foreign keys to the entry pass.
 --
 -- Gold is served only beside work: without work, a trace would be recognizable as gold.
 next_entry AS MATERIALIZED (
@@ -131,6 +137,11 @@ next_entry AS MATERIALIZED (
                OR (earlier.purpose = lanes.purpose AND earlier.attempt = lanes.attempt)
                OR earlier.state IN ('held', 'opened'))
           AND (earlier.opened_at IS NOT NULL OR earlier.state NOT IN ('released', 'lapsed')))
+      AND NOT EXISTS (
+        SELECT 1 FROM labeling_pairedtrace own
+        JOIN labeling_pairreader other ON other.rater_id = lanes.rater_id AND other.pair = own.pair
+          AND other.half <> own.half
+        WHERE own.trace_id = e.trace_id)
     ORDER BY e.key DESC, e.trace_id DESC LIMIT 1
     FOR NO KEY UPDATE OF e SKIP LOCKED) e
   WHERE lanes.place IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lanes held WHERE held.is_held)
@@ -161,7 +172,36 @@ new_assignment AS (
     is_assisted = false,
     lease_ends_at = CASE WHEN a.opened_at IS NULL AND a.state IN ('released', 'lapsed')
                          THEN excluded.lease_ends_at END
-  RETURNING id, trace_id, purpose, state, lease_ends_at, draw_id)
+  RETURNING id, trace_id, rater_id, purpose, state, lease_ends_at, draw_id),
+
+-- Two claims of one rater may take both halves of a pair at the same time: `half` becomes NULL, which the column rejects.
+pair_reader AS (
+  INSERT INTO labeling_pairreader AS read (rater_id, pair, half)
+  SELECT n.rater_id, own.pair, own.half FROM new_assignment n JOIN labeling_pairedtrace own ON own.trace_id = n.trace_id
+  ON CONFLICT (rater_id, pair) DO UPDATE SET half = CASE WHEN read.half = excluded.half THEN read.half END),
+
+-- If the project hides reasoning or actions from some raters, the condition follows from the seed, the rater and the trace,
+-- as in exposures.py. It is drawn here, because an assignment without its draw would show everything. It is drawn for work
+-- only: known answers are for the whole trace. Traces without steps of both kinds show everything.
+visibility AS (
+  INSERT INTO labeling_visibilitydraw (assignment_id, plan_id, condition, probability, drawn_at)
+  SELECT n.id, v.id, c.condition,
+    CASE c.condition WHEN 'reasoning' THEN v.reasoning_share WHEN 'actions' THEN v.actions_share
+                     ELSE 1 - v.reasoning_share - v.actions_share END, next_entry.now
+  FROM new_assignment n CROSS JOIN next_entry
+  JOIN labeling_visibilityplan v ON v.project_id = next_entry.project_id AND v.ended_at IS NULL
+  CROSS JOIN LATERAL (
+    SELECT ('x' || left(encode(sha256(convert_to(v.seed || ' rater ' || n.rater_id || ' trace ' || n.trace_id, 'UTF8')), 'hex'),
+                        12))::bit(48)::bigint / 281474976710656.0::double precision AS number) drawn
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN drawn.number < v.reasoning_share THEN 'reasoning'
+                WHEN drawn.number < v.reasoning_share + v.actions_share THEN 'actions' ELSE 'both' END AS condition) c
+  WHERE n.purpose = 'work'
+    AND EXISTS (SELECT 1 FROM labeling_step s WHERE s.trace_id = n.trace_id AND s.kind = 'reasoning')
+    AND EXISTS (SELECT 1 FROM labeling_step s
+                WHERE s.trace_id = n.trace_id AND s.kind IN ('action', 'observation', 'answer'))
+  ON CONFLICT (assignment_id) DO UPDATE SET plan_id = excluded.plan_id, condition = excluded.condition,
+    probability = excluded.probability, drawn_at = excluded.drawn_at)
 
 -- `empty_lanes` are the lanes tried before whose cursor is too old. In a lane without arrivals the cursor of an empty
 -- lane is the lowest key. `suggestion_plan` is set if the project shows a machine's labels to some raters: exposures.py

@@ -20,7 +20,7 @@ from formats.messages import name_segmenters
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 from formats.step_changes import SEGMENTER, InvalidStepChange, StepChange, change_steps
 from labeling import queue
-from labeling.models import Assignment, Gold, Option, OptionPart, QueueEntry, Source, Step, Trace
+from labeling.models import Assignment, Gold, Option, OptionPart, PairedTrace, QueueEntry, Source, Step, Trace
 from labeling.models.assignment import AssignmentState
 from labeling.models.queue import SamplingSource
 from labeling.models.trace import TraceKind
@@ -200,7 +200,7 @@ def _enqueue(new: Trace, entries: Sequence[QueueEntry], now: dt.datetime) -> Non
 
 
 def _make_record(old: Trace, steps: list[StepRecord]) -> TraceRecord:
-    problem = old.problem
+    problem, paired = old.problem, PairedTrace.objects.filter(trace=old).first()
     return TraceRecord(
         problem=ProblemRecord(
             problem.text,
@@ -217,6 +217,8 @@ def _make_record(old: Trace, steps: list[StepRecord]) -> TraceRecord:
         outcome_by=old.outcome_by,
         outcome_grader=old.outcome_grader,
         provenance=_make_provenance(old),
+        pair=paired.pair if paired else "",
+        pair_half=paired.half if paired else "",
         metadata=old.metadata,
         line=old.source_line,
     )
@@ -231,7 +233,7 @@ def _make_provenance(old: Trace) -> ProvenanceRecord:
     if made is None:
         return ProvenanceRecord(segmenter=segmenter)
     names = made.base_model, made.policy, made.sampler, made.scaffold
-    return ProvenanceRecord(*names, segmenter=segmenter, reasoning=made.reasoning)
+    return ProvenanceRecord(*names, segmenter=segmenter, reasoning=made.reasoning, reasoning_by=made.reasoning_by)
 
 
 def _log(what: str, trace: Trace, by: User, now: dt.datetime, **detail: Any) -> None:

@@ -95,6 +95,8 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
         if state.labels not in (ImportedLabelKind.GOLD, ImportedLabelKind.NONE):
             submissions.add_new(numbered, traces)
         rows.insert()
+        if any(record.pair for record, _ in numbered):
+            queue.record_imported_readers(trace_ids=submissions.rated)
         mark_imported_due(trace_ids=submissions.with_enough_votes, now=now)
         mark_due(trace_ids=submissions.with_machine_ratings, now=now)
         if traces.undone:  # before gold is queued: withdrawn traces are not queued

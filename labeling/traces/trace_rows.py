@@ -39,6 +39,7 @@ from labeling.models import (
     Assignment,
     Judgment,
     OptionPart,
+    PairedTrace,
     Problem,
     Project,
     Provenance,
@@ -65,6 +66,7 @@ TRACE = BulkTable(
     *("is_right", "outcome_by", "outcome_grader", "provenance_id", "source_id", "source_line", "added_at"),
     "metadata",
 )
+PAIRED = BulkTable(PairedTrace, "trace_id", "project_id", "pair", "half")
 PART = BulkTable(OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data")
 ASSIGNMENT = BulkTable(
     Assignment,
@@ -90,7 +92,7 @@ JUDGMENT = BulkTable(
 ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
-CHILD_TABLES = (PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
+CHILD_TABLES = (PAIRED, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
@@ -109,7 +111,8 @@ def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
     texts = [option.text for option in options]
     parts = [(place, _part_fields(option)) for place, option in enumerate(options) if option.parts]
     segmenter = record.provenance.segmenter if record.provenance else ""
-    return _digest([problem, steps, texts, parts, record.answer, record.verifier_score, segmenter])
+    pair = [[record.pair, record.pair_half]] if record.pair else []  # the halves of a pair may have the same steps
+    return _digest([problem, steps, texts, parts, record.answer, record.verifier_score, segmenter, *pair])
 
 
 def is_in_reserve(normal_digest: str, share: float) -> bool:
@@ -343,6 +346,9 @@ class TraceRows:
                 msgspec.json.encode(record.metadata).decode() if record.metadata else "{}",
             )
         )
+        if record.pair:
+            row = trace.pk, self._project.pk, record.pair, record.pair_half
+            self._rows.by_table[PAIRED].append(row)
 
     def _add_texts(self, trace: TraceRef) -> None:
         """Add the steps and options of a new trace."""

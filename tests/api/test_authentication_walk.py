@@ -47,10 +47,12 @@ READ = {
     "get passport",
     "get licenses",
     "get suggestions",
+    "get monitors",
     "post steer_traces",  # the action in the body needs its own role
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
 FOR_LEADS |= {"post licenses", "post revoke_license", "put suggestions", "delete suggestions"}
+FOR_LEADS |= {"put monitors", "delete monitors"}
 FOR_LEADS |= {"post consensus_routes", "post close_consensus_route"}
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
@@ -187,6 +189,9 @@ SCOPES = {
     "post passport": "judge",
     "get licenses": "read",
     "get suggestions": "read",
+    "get monitors": "read",
+    "put monitors": "judge",
+    "delete monitors": "judge",
     "put suggestions": "judge",
     "delete suggestions": "judge",
     "post licenses": "judge",
