@@ -83,21 +83,21 @@ def _cover(tpr: float, tnr: float, n: int, *, each: int = 1, spread: float = 0.0
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("tpr", "tnr", "n", "options"),
+    ("tpr", "tnr", "n", "each", "spread"),
     [
-        (0.5, 0.5, 60, {}),
-        (0.7, 0.8, 30, {}),
-        (0.7, 0.8, 200, {}),
-        (0.9, 0.9, 100, {}),
-        (0.95, 0.6, 60, {}),
-        (0.3, 0.9, 60, {}),
-        (0.1, 0.95, 100, {}),
-        (0.7, 0.8, 60, {"each": 3, "spread": 2.0}),
-        (0.85, 0.9, 100, {"each": 5, "spread": 4.0}),
+        (0.5, 0.5, 60, 1, 0.0),
+        (0.7, 0.8, 30, 1, 0.0),
+        (0.7, 0.8, 200, 1, 0.0),
+        (0.9, 0.9, 100, 1, 0.0),
+        (0.95, 0.6, 60, 1, 0.0),
+        (0.3, 0.9, 60, 1, 0.0),
+        (0.1, 0.95, 100, 1, 0.0),
+        (0.7, 0.8, 60, 3, 2.0),
+        (0.85, 0.9, 100, 5, 4.0),
     ],
 )
-def test_intervals_cover(tpr: float, tnr: float, n: int, options: dict[str, float]) -> None:
-    assert 0.93 <= _cover(tpr, tnr, n, **options) <= 0.97  # type: ignore[arg-type]
+def test_intervals_cover(tpr: float, tnr: float, n: int, each: int, spread: float) -> None:
+    assert 0.93 <= _cover(tpr, tnr, n, each=each, spread=spread) <= 0.97
 
 
 @pytest.mark.fault
