@@ -92,7 +92,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 55
+    assert len(every) == 58
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
