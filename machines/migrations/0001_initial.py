@@ -17,23 +17,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='ConsensusRoute',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('promised', models.FloatField()),
-                ('retest_share', models.FloatField()),
-                ('puts_disagreement_first', models.BooleanField()),
-                ('strata', models.JSONField()),
-                ('opened_at', models.DateTimeField()),
-                ('closed_at', models.DateTimeField(blank=True, null=True)),
-                ('opened_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='consensus_routes', to='labeling.project')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('project',), name='a_project_has_one_open_consensus_route')],
-            },
-        ),
-        migrations.CreateModel(
             name='Judge',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -238,6 +221,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ConsensusRoute',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('promised', models.FloatField()),
+                ('retest_share', models.FloatField()),
+                ('puts_disagreement_first', models.BooleanField()),
+                ('strata', models.JSONField()),
+                ('opened_at', models.DateTimeField()),
+                ('closed_at', models.DateTimeField(blank=True, null=True)),
+                ('opened_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='consensus_routes', to='labeling.project')),
+                ('first_passport', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='machines.machinepassport')),
+                ('second_passport', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='machines.machinepassport')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('project',), name='a_project_has_one_open_consensus_route')],
+            },
+        ),
+        migrations.CreateModel(
             name='MachineLicense',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -264,15 +266,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('project', 'domain', 'shortest', 'says_error', 'rater'), name='a_machine_is_licensed_once_per_stratum'), models.CheckConstraint(condition=models.Q(('retest_share__gte', 0.05), ('retest_share__lte', 1)), name='a_license_is_re_tested'), models.CheckConstraint(condition=models.Q(('may_settle', False), models.Q(('lower_bound__gte', models.F('promised')), ('lower_bound__isnull', False)), _connector='OR'), name='a_license_keeps_its_promise'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('ended_because', '')), models.Q(('ended_at__isnull', False), models.Q(('ended_because', ''), _negated=True)), _connector='OR'), name='an_ended_license_says_why')],
             },
-        ),
-        migrations.AddField(
-            model_name='consensusroute',
-            name='first_passport',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='machines.machinepassport'),
-        ),
-        migrations.AddField(
-            model_name='consensusroute',
-            name='second_passport',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='machines.machinepassport'),
         ),
     ]
