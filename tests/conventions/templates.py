@@ -80,9 +80,7 @@ def find_untranslated_text(path: str, text: str) -> Iterator[RuleFinding]:
 def find_doubled_percent_signs(path: str, text: str) -> Iterator[RuleFinding]:
     text = strip_comments(text)
     for match in re.finditer(r"""\b_\(("[^"]*%[^"]*"|'[^']*%[^']*')\)""", text):
-        yield RuleFinding(
-            match[1], line_of(text, match.start()), "Django doubles a percent sign in _()"
-        )
+        yield RuleFinding(match[1], line_of(text, match.start()), "Django doubles a percent sign in _()")
 
 
 PAGE = "templates/annotate/work.html"
