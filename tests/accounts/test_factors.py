@@ -195,6 +195,7 @@ def test_odd_passkeys_are_refused(credential: str, client: Client, anna: User) -
 # --- required by role ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault
 def test_role_that_needs_a_factor_leads_to_enrollment_only(personas: LoggedInPersonas, settings: Any) -> None:
     settings.SECOND_FACTOR_ROLES = ["lead"]
     enroll = f"{reverse('mfa_index')}?required=yes"

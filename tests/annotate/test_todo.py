@@ -84,6 +84,7 @@ def test_closed_or_paused_project_has_a_reason(state: str) -> None:
     assert only(user).reason
 
 
+@pytest.mark.fault
 def test_home_and_claim_give_the_same_reason_for_an_empty_queue(now: dt.datetime, client: Client) -> None:
     user, other = factories.make_user(), factories.make_user()
     project = a_project_of(user)
@@ -147,6 +148,7 @@ def test_opened_assignment_needs_a_valid_lease(now: dt.datetime) -> None:
 
 @pytest.mark.parametrize("n", [3, 30])
 @pytest.mark.parametrize("waiting", [0, 1])
+@pytest.mark.fault
 def test_query_count_of_home_does_not_depend_on_projects(
     n: int, waiting: int, client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -61,6 +61,7 @@ def test_limit_of_nesting_is_exact(mark: str) -> None:
         parse(DEPTH_LIMIT + 1)
 
 
+@pytest.mark.fault
 def test_too_many_requests(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.RATE_LIMIT_FACTOR = 1
     monkeypatch.setitem(rate_limits.LIMITS, "api_anonymous", (rate_limits.Limit("address", 1, 3600),))

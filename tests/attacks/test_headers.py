@@ -41,6 +41,7 @@ def check(name: str, response: Any) -> None:
 
 
 @pytest.mark.parametrize("name", URL_CASES)
+@pytest.mark.fault
 def test_every_url_has_the_headers(name: str, personas: LoggedInPersonas) -> None:
     case = URL_CASES[name]
     address = reverse(name, kwargs=case.arguments(personas.cast))

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.supervisor.platform_process import BASE
 
 
@@ -25,6 +27,7 @@ def test_run_says_in_one_line_that_there_is_no_python(tmp_path: Path) -> None:
     assert "found no python3" in ended.stderr
 
 
+@pytest.mark.fault
 def test_run_describes_its_options() -> None:
     ended = subprocess.run([BASE / "run", "--help"], env=dict(os.environ), capture_output=True, text=True, check=True)
     for option in ("--port", "--data", "--no-demo"):

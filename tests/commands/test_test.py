@@ -61,6 +61,7 @@ def test_static_checks_are_programs_that_are_installed() -> None:
         assert Path(phase.command[0]).exists(), phase.name
 
 
+@pytest.mark.fault
 def test_a_phase_that_hangs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_all, "PHASE_SECONDS", 0.2)
     outcome = CheckOutcome()

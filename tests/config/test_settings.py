@@ -109,6 +109,7 @@ def test_addresses_of_servers_make_the_scaled_setting(tmp_path: Path) -> None:
         (["migrate"], {"STEPMARK_DEBUG": "maybe", "SECRET_KEY": "key"}, "STEPMARK_DEBUG"),
     ],
 )
+@pytest.mark.fault
 def test_manage_says_in_one_line_what_is_wrong_with_the_settings(
     arguments: list[str], env: dict[str, str], hint: str
 ) -> None:

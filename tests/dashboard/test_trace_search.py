@@ -31,6 +31,7 @@ def label_trace(rater: Rater, category: str, severity: int | None, answer: str) 
     return trace
 
 
+@pytest.mark.fault
 def test_filters_by_kind_severity_and_answer_match_one_submission(client: Client, cast: Personas) -> None:
     Project.objects.filter(pk=cast.project.pk).update(
         protocol="every_step", asks_error_category=True, asks_severity=True, trace_questions=QUESTIONS

@@ -33,6 +33,7 @@ def import_file(file: Path, project: str, *options: str) -> None:
     call_command("import_traces", str(file), "--project", project, *options, stdout=io.StringIO(), stderr=io.StringIO())
 
 
+@pytest.mark.fault
 def test_snapshot_without_rows_warns(tmp_path: Path, client: Client) -> None:
     project, err = make_labeled_project(), io.StringIO()
     options = ("--project", project.slug, "--format", "trl")
@@ -117,6 +118,7 @@ def test_unknown_project_and_snapshot_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.fault
 def test_several_workers_write_the_same_files_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_labeled_project()
     monkeypatch.setattr(snapshots, "SHARD", 2)

@@ -97,6 +97,7 @@ def test_scores_are_from_the_prm_of_the_manifest(tmp_path: Path) -> None:
     assert snapshots.rewrite_files(snapshot, tmp_path / "again") == []
 
 
+@pytest.mark.fault
 def test_every_ending_has_the_same_rows() -> None:
     project = make_labeled_project()
     plain = read_file(build_snapshot(project, "trl"), "data/trl/train.jsonl")
@@ -132,6 +133,7 @@ def collect_splits(snapshot: Snapshot) -> dict[str, set[str]]:
     return splits
 
 
+@pytest.mark.fault
 def test_a_problem_and_similar_ones_stay_in_one_split() -> None:
     project = factories.make_project(reserve_problem_share=0.0)
     story = (

@@ -99,6 +99,7 @@ def read_everything(snapshot: Snapshot) -> bytes:
     return b"".join(path.read_bytes() for path in snapshots.snapshot_folder(snapshot).rglob("*") if path.is_file())
 
 
+@pytest.mark.fault
 def test_names_leave_by_choice_only(project: Project) -> None:
     line = prm.make_line(problem="Spaced?", labeler=NAME).replace(b'": ', b'":  ')  # only its bytes reproduce it
     load_lines(project, line, prm.make_line(problem="Known?", labeler=UUID))

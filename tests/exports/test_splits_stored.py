@@ -46,6 +46,7 @@ def assign_splits(project: Project) -> None:
     run_chunks(splits.assign_splits(project))
 
 
+@pytest.mark.fault
 def test_problem_between_two_splits_is_left_out_and_counted(tmp_path: Path) -> None:
     project = make_project(LEFT, RIGHT, *UNRELATED)
     _, before = split_project(project)

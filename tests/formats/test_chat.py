@@ -86,6 +86,7 @@ MESSAGES = st.lists(
 
 
 @given(messages=MESSAGES, data=st.data())
+@pytest.mark.fault
 def test_any_chat_comes_back_equal(messages: list[dict[str, Any]], data: st.DataObject) -> None:
     own = [str(index) for index, message in enumerate(messages) if message["role"] == "assistant"]
     labels = {index: data.draw(st.sampled_from([-1, 0, 1])) for index in own}

@@ -34,6 +34,7 @@ _records = st.lists(
 
 
 @given(_records, st.sampled_from([None, 1, 3]), st.booleans())
+@pytest.mark.fault
 def test_split_finds_every_item_of_an_array(records: list[Any], indent: int | None, is_ascii: bool) -> None:
     content = json.dumps(records, indent=indent, ensure_ascii=is_ascii).encode()
     found = values(content)
@@ -45,6 +46,7 @@ def test_split_finds_every_item_of_an_array(records: list[Any], indent: int | No
 
 
 @given(_records)
+@pytest.mark.fault
 def test_split_finds_every_line(records: list[Any]) -> None:
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
     assert [json.loads(item.raw) for item in values(content) if isinstance(item, RawValue)] == records

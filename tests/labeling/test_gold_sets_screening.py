@@ -45,6 +45,7 @@ def chosen(proposal: gold_sets.ScreeningProposal) -> list[int]:
     return [each.known.trace for each in proposal.chosen]
 
 
+@pytest.mark.fault
 def test_proposal_is_stratified_and_reproducible() -> None:
     project = factories.make_project()
     hidden(project, 3)
@@ -61,6 +62,7 @@ def test_proposal_is_stratified_and_reproducible() -> None:
     assert not Gold.objects.filter(use=GoldUse.SCREENING).exists()  # exactly what was shown
 
 
+@pytest.mark.fault
 def test_proposal_leaves_out_unsuitable_traces(lead: User) -> None:
     """Training gold, canaries, retired gold, held-out problems, and a consensus of two."""
     project = factories.make_project(overlap=2)
@@ -88,6 +90,7 @@ def settle(trace: Trace, readings: list[list[int]]) -> Trace:
     return trace
 
 
+@pytest.mark.fault
 def test_replaced_set_has_exactly_the_chosen_traces(lead: User) -> None:
     project = factories.make_project(overlap=2)
     stays, leaves = (known(project, GoldUse.SCREENING, place) for place in (0, 1))
@@ -124,6 +127,7 @@ def test_unavailable_trace_cannot_be_in_a_set(lead: User) -> None:
     assert not Gold.objects.filter(trace__project=project, use=GoldUse.SCREENING).exists()
 
 
+@pytest.mark.fault
 def test_constant_answers_fail_a_stratified_set(lead: User, now: dt.datetime) -> None:
     """The raters go through the claims and submits of the onboarding."""
     natural, drawn = (

@@ -121,6 +121,7 @@ def test_options_of_likely_choices_are_prefetched(rater: Rater, address: str, se
     assert len(server.requests) == n_asked
 
 
+@pytest.mark.fault
 def test_dead_server_leaves_the_rater_an_own_step(rater: Rater, address: str, server: StepServer) -> None:
     server.is_up = False
     session = begin(rater, address)
@@ -138,6 +139,7 @@ def test_dead_server_leaves_the_rater_an_own_step(rater: Rater, address: str, se
     assert (first.shown, first.written_text, first.chosen) == ("", "First, 1 + 2 = 3.", None)
 
 
+@pytest.mark.fault
 def test_failed_options_are_asked_again_with_the_same_seed(rater: Rater, address: str, server: StepServer) -> None:
     server.is_up = False
     session = begin(rater, address)

@@ -93,6 +93,7 @@ def test_license_needs_a_valid_passport_and_is_granted_once() -> None:
         licenses.grant_license(passport=passport, **{**values, "stratum": Stratum("", 1, 4, says_error=True)})
 
 
+@pytest.mark.fault
 def test_license_settles_traces_alone_and_sends_a_share_to_people() -> None:
     project = factories.make_project(overlap=2)
     row, traces = license_machine(project)
@@ -112,6 +113,7 @@ def test_license_settles_traces_alone_and_sends_a_share_to_people() -> None:
     assert licenses.apply_licenses(now=LATER) == 0  # nothing is drawn twice
 
 
+@pytest.mark.fault
 def test_headline_does_not_change_with_licenses() -> None:
     project = factories.make_project(overlap=2)
     people = [factories.make_rater(project) for _ in range(2)]
@@ -155,6 +157,7 @@ def test_person_who_disagrees_reopens_a_trace_that_a_machine_settled_alone() -> 
 
 
 @pytest.mark.parametrize(("n_wrong", "is_active"), [(0, True), (4, False)])
+@pytest.mark.fault
 def test_retests_end_a_license(*, n_wrong: int, is_active: bool) -> None:
     project = factories.make_project(overlap=1)
     row, _ = license_machine(project, n=24, retest_share=0.5)

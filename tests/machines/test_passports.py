@@ -151,6 +151,7 @@ def label_project() -> tuple[Project, Rater, list[Trace]]:
     return project, machine, traces
 
 
+@pytest.mark.fault
 def test_passport_compares_the_machine_with_people_and_gold() -> None:
     project, machine, traces = label_project()
     gold = factories.make_trace(project)
@@ -173,6 +174,7 @@ def test_passport_compares_the_machine_with_people_and_gold() -> None:
     assert sum(row["n_people"] for row in content["strata"]) == 8
 
 
+@pytest.mark.fault
 def test_traces_that_the_policy_chose_are_no_evidence_but_weigh_in_strata() -> None:
     project, machine, traces = label_project()
     traces[0].draws.create(
@@ -184,6 +186,7 @@ def test_traces_that_the_policy_chose_are_no_evidence_but_weigh_in_strata() -> N
     assert passport.content["pool"]["error_rate"]["n_labeled"] == 8
 
 
+@pytest.mark.fault
 def test_headline_and_gold_do_not_change_with_machine_labels() -> None:
     project, machine, traces = label_project()
     submitted_work.refresh_quality(now=factories.NOW)
@@ -195,6 +198,7 @@ def test_headline_and_gold_do_not_change_with_machine_labels() -> None:
     assert after == before
 
 
+@pytest.mark.fault
 def test_job_issues_a_passport_that_the_page_and_the_judge_list_show(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     machine = factories.make_machine_rater(project)

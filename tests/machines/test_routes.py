@@ -42,6 +42,7 @@ def label_by_both(project: Project, n: int = 30) -> tuple[ConsensusRoute, list[T
     return route, agreed, differing
 
 
+@pytest.mark.fault
 def test_agreed_traces_are_machine_assisted_and_the_others_stay_with_people() -> None:
     project = factories.make_project()
     route, agreed, _differing = label_by_both(project)
@@ -66,6 +67,7 @@ def test_route_settles_nothing_where_the_bound_is_too_low() -> None:
     assert generations.load_loop_rules(project).acquisition == before
 
 
+@pytest.mark.fault
 def test_evidence_is_that_of_the_pair() -> None:
     project = factories.make_project(overlap=2)
     people = [factories.make_rater(project) for _ in range(2)]
@@ -108,6 +110,7 @@ def test_licenses_end_with_the_passport_of_either_machine() -> None:
     assert routes.find_open_route(project.pk) is None
 
 
+@pytest.mark.fault
 def test_lead_opens_and_closes_a_route(personas: LoggedInPersonas) -> None:
     project, lead = personas.cast.project, personas.client("lead")
     machines = route_project.make_machines(project)

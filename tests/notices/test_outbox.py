@@ -268,6 +268,7 @@ def test_old_notices_are_deleted_and_waiting_ones_stay(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("real_connections")
+@pytest.mark.fault
 def test_concurrent_workers_send_each_notice_once(receiver: receivers.WebhookReceiver) -> None:
     project, lead = factories.make_project("sums"), factories.make_user("lead")
     make_webhook(project, lead, receiver.address)

@@ -128,6 +128,7 @@ def test_server_without_tls_or_http_is_a_failed_request(scheme: str, answer: byt
         send(f"{scheme}://127.0.0.1:{port}/")
 
 
+@pytest.mark.fault
 def test_tls_server_that_stays_silent_is_cut_off() -> None:
     with serving(lambda connection: connection.recv(100)) as (port, _heads), pytest.raises(RequestFailed):
         send(f"https://127.0.0.1:{port}/", timeout=0.3)

@@ -43,6 +43,7 @@ def restore_rows(*rows: User | Membership | Rater, now: dt.datetime, made_at: dt
         row.refresh_from_db()
 
 
+@pytest.mark.fault
 def test_revocations_are_repeated_once(file: Path, now: dt.datetime) -> None:
     cast: Personas = make_personas()
     anna = users.create_user(username="anna", email="anna@example.org", name="Anna Ek", now=now)

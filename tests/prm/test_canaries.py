@@ -65,6 +65,7 @@ def score(prm: PRM) -> None:
     runner.run_job(job.pk, canaries.run_canaries_job, clock=lambda: factories.NOW)
 
 
+@pytest.mark.fault
 def test_version_that_confidence_fools_is_reported_with_an_alarm() -> None:
     project = canary_project.make_project(30)
     canary_project.freeze(project, n=100)

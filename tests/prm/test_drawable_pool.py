@@ -117,6 +117,7 @@ def make_timed_project(n: int) -> Project:
     return project
 
 
+@pytest.mark.fault
 def test_generation_uses_fitted_rates() -> None:
     rates = generation_project.run_generation(make_timed_project(120)).reading
     assert (rates["is_fitted"], rates["n"]) == (True, 120)
@@ -124,6 +125,7 @@ def test_generation_uses_fitted_rates() -> None:
     assert rates["step"] + WORDS * rates["word"] == pytest.approx(7, abs=0.1)
 
 
+@pytest.mark.fault
 def test_few_timed_submissions_leave_the_default_rates() -> None:
     generation = generation_project.run_generation(make_timed_project(60))
     assert generation.candidate is not None

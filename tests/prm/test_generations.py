@@ -88,6 +88,7 @@ def test_undecided_generation_keeps_the_current_prm_until_a_person_confirms_it()
     assert (event.by, event.detail["concerns"]) == (user.pk, ["undecided"])
 
 
+@pytest.mark.fault
 def test_first_prm_without_scores_is_not_accepted() -> None:
     """Neither one without any scores, nor one without scores of the held-out traces."""
     project = generation_project.make_project(labeled=60, unread=5)
@@ -104,6 +105,7 @@ def test_first_prm_without_scores_is_not_accepted() -> None:
         assert registry.current_prm(project.pk) is None
 
 
+@pytest.mark.fault
 def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
     project = generation_project.make_project(labeled=0, unread=20)
     generation = generation_project.run_generation(project)
@@ -118,6 +120,7 @@ def test_generation_without_labels_fails_and_a_later_one_succeeds() -> None:
     assert generation_project.run_generation(project, LATER).stage == Stage.DONE
 
 
+@pytest.mark.fault
 def test_evaluation_reports_best_of_n() -> None:
     project = factories.make_project(reserve_problem_share=0.5)
     generation_project.import_records(project, labeled=120, unread=0, per_problem=4)
@@ -150,6 +153,7 @@ def test_rule_starts_a_generation_after_enough_submissions() -> None:
     assert generations.running_generation(project) is not None
 
 
+@pytest.mark.fault
 def test_generation_is_logged() -> None:
     project = generation_project.make_project(labeled=60, unread=10)
     user = factories.make_user()

@@ -124,6 +124,7 @@ def test_bad_scorer_leaves_earlier_scores_and_the_queue_unchanged() -> None:
     assert now == before
 
 
+@pytest.mark.fault
 def test_generation_with_a_failing_scorer_resumes_after_a_retry() -> None:
     project = generation_project.make_project(labeled=60, unread=5)
     fake = scorer_servers.FakeVllmServer()

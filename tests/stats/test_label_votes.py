@@ -56,6 +56,7 @@ def test_order_of_votes_changes_nothing(votes: LabelVotes, random: Any) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(some_votes())
+@pytest.mark.fault
 def test_posterior_is_a_distribution_and_likelihood_never_falls(votes: LabelVotes) -> None:
     fits = [
         label_votes.fit_votes(votes, smoothing=0, diagonal_smoothing=0, max_rounds=n, tolerance=-1) for n in (1, 2, 5)

@@ -109,6 +109,7 @@ def test_start_names_a_data_folder_in_use(opened_once: PlatformProcess) -> None:
     assert f"in use at {opened_once.url}" in output
 
 
+@pytest.mark.fault
 def test_start_names_a_port_in_use(tmp_path: Path) -> None:
     with closing(platform_process.listening_on(0)) as taken:
         port = taken.getsockname()[1]
@@ -119,6 +120,7 @@ def test_start_names_a_port_in_use(tmp_path: Path) -> None:
     assert "--port" in output
 
 
+@pytest.mark.fault
 def test_start_names_a_read_only_data_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, output = platform_process.run_supervisor("--port", "0", "--data", str(tmp_path / "file" / "data"))

@@ -31,6 +31,7 @@ def test_home_shows_a_correction_request_until_it_is_answered(client: Client) ->
     assert "7 × 8" not in client.get(reverse("annotate:home")).content.decode()
 
 
+@pytest.mark.fault
 def test_correction_request_is_shown_beside_its_trace_until_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)

@@ -73,6 +73,7 @@ def test_opening_an_invitation_does_not_use_it_up(client: Client, cast: Personas
     assert factories.make_user().memberships.count() == 0
 
 
+@pytest.mark.fault
 def test_join_tells_a_stranger_of_few_names_that_are_taken(client: Client, address: str, settings: Any) -> None:
     """Otherwise a link would tell which people have accounts."""
     settings.RATE_LIMIT_FACTOR = 1

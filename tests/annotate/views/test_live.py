@@ -76,6 +76,7 @@ def test_choice_returns_the_next_stage(page: Client, session: LiveSession) -> No
     assert 'data-step="1"' in turn["html"]
 
 
+@pytest.mark.fault
 def test_endings_and_put_aside(page: Client, session: LiveSession, rater: Rater) -> None:
     assert send(page, session, "end_live", reason="give_up")[1]["code"] == "no_reason"
     assert send(page, session, "end_live", reason="nothing")[0] == 422

@@ -26,6 +26,7 @@ def open_trace(cast: Personas) -> Assignment:
     return factories.make_assignment(rater, factories.make_trace(cast.project, ["One.", "Two."]))
 
 
+@pytest.mark.fault
 def test_question_and_answer_beside_the_trace(client: Client, cast: Personas) -> None:
     row = open_trace(cast)
     asked = client.post(reverse("annotate:ask", args=[row.pk]), {"text": "Is <i>2</i> fine?", "step": "1"})
@@ -73,6 +74,7 @@ def test_training_answer_is_disputed_once_it_was_seen(client: Client, cast: Pers
     assert MemberMessage.objects.count() == 1
 
 
+@pytest.mark.fault
 def test_retired_gold_is_shown_only_when_it_is_harmless(client: Client, cast: Personas) -> None:
     row = Assignment.objects.get(pk=str(url_arguments.retired_gold_args(cast)["assignment"]))
     page = reverse("annotate:retired_answer", args=[row.pk])

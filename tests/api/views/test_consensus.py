@@ -22,6 +22,7 @@ def people() -> list[Rater]:
     return submitted_work.make_raters(project, 4)
 
 
+@pytest.mark.fault
 def test_consensus_is_listed_for_all_or_chosen_raters_in_pages(people: list[Rater]) -> None:
     outvoted, _tied, decisive, decided, other = (trace.pk for trace in make_traces(people))
     project, bad = people[0].project, people[0].labeler

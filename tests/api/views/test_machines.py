@@ -28,6 +28,7 @@ def post(program: Client, url: str, data: dict[str, Any]) -> Any:
     return program.post(url, json.dumps(data), content_type="application/json")
 
 
+@pytest.mark.fault
 def test_program_issues_a_passport_and_a_lead_licenses_the_machine(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     machine = factories.make_machine_rater(project)

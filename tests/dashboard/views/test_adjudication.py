@@ -140,6 +140,7 @@ def test_case_of_another_project_is_not_found(client: Client, cast: Personas) ->
         assert response.status_code == 404
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas) -> None:
     client.force_login(cast.reviewer)
     costs = []

@@ -51,6 +51,7 @@ def test_project_without_submissions_has_no_agreement(client: Client, address: s
     assert 'data-empty="agreement"' in response.content.decode()
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     few, many = count_queries_as_it_grows(client, cast, address)
     assert few == many <= 8
@@ -82,6 +83,7 @@ def test_every_row_has_an_interval_or_a_reason(key: str, client: Client, cast: P
             assert bool(row[low]) != bool(row[reason]), row
 
 
+@pytest.mark.fault
 def test_recall_and_bootstrap_are_in_the_table(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 6)
     estimates = {each.key: each for each in client.get(address).context["agreement"]["estimates"]}
@@ -101,6 +103,7 @@ def test_recall_and_bootstrap_are_in_the_table(client: Client, cast: Personas, a
     assert 'data-not-compared="3"' in client.get(address).content.decode()
 
 
+@pytest.mark.fault
 def test_statistics_can_cover_a_guideline_or_all_sources(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 6)
     row = ProjectStats.objects.get(project=cast.project)
@@ -152,6 +155,7 @@ def test_bias_charts_have_missed_errors_before_false_alarms(client: Client, cast
         assert value == pytest.approx(1 / 6)
 
 
+@pytest.mark.fault
 def test_page_reports_what_the_recount_corrected(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 3)
     assert "data-corrected-counts" not in client.get(address).content.decode()

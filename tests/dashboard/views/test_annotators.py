@@ -39,6 +39,7 @@ def test_annotators_without_answers_have_no_gold_accuracy(client: Client, addres
     assert 'data-empty="gold"' in response.content.decode()
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     few, many = count_queries_as_it_grows(client, cast, address)
     assert few == many <= 8
@@ -75,6 +76,7 @@ def test_annotator_page_shows_the_evidence_and_who_paused(client: Client, cast: 
     assert 'data-protection="open"' in pages[1]
 
 
+@pytest.mark.fault
 def test_annotators_are_filtered_by_name_and_choice(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 2)
     rater = Rater.objects.get(project=cast.project, user=cast.annotator)

@@ -19,6 +19,7 @@ from tests.prm import canary_project
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.fault
 def test_lead_freezes_canaries_and_compares_versions(client: Client) -> None:
     project, lead = canary_project.make_project(12), factories.make_user()
     members.add_member(project=project, user=lead, role=Role.LEAD, now=factories.NOW)
@@ -44,6 +45,7 @@ def test_lead_freezes_canaries_and_compares_versions(client: Client) -> None:
     assert 'data-canary-set="1"' in on_prm
 
 
+@pytest.mark.fault
 def test_queries_do_not_grow_with_versions(client: Client) -> None:
     project, lead = canary_project.make_project(), factories.make_user()
     members.add_member(project=project, user=lead, role=Role.LEAD, now=factories.NOW)

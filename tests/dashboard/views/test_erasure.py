@@ -22,6 +22,7 @@ def address_of(personas: LoggedInPersonas, person: str) -> str:
     return reverse("dashboard:erase_member", args=[cast.project.slug, cast.membership(getattr(cast, person)).pk])
 
 
+@pytest.mark.fault
 def test_owner_erases_a_member(personas: LoggedInPersonas) -> None:
     owner, address = personas.client("owner"), address_of(personas, "annotator")
     assert owner.get(address).status_code == 200

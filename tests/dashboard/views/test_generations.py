@@ -65,6 +65,7 @@ def test_generation_is_started_followed_and_listed_in_the_timeline() -> None:
     assert 'id="why"' in trace
 
 
+@pytest.mark.fault
 def test_progress_estimates_the_time_left_for_scoring() -> None:
     project = generation_project.make_project(labeled=60, unread=10)
     generation = generations.start_generation(project=project, by=None, now=factories.NOW)
@@ -110,6 +111,7 @@ def test_failed_generation_shows_its_failure_and_can_be_retried() -> None:
     assert Generation.objects.get(project=project).stage == "stopped"
 
 
+@pytest.mark.fault
 def test_prm_is_registered_made_current_and_rolled_back() -> None:
     project = factories.make_project()
     client = log_in_member(project)
@@ -165,6 +167,7 @@ def test_undecided_generation_shows_its_power_and_asks_for_a_confirmation() -> N
     assert prm.version == 2
 
 
+@pytest.mark.fault
 def test_saved_rules_end_the_fallback_to_random() -> None:
     project = factories.make_project()
     generations.fall_back_to_random(project=project, now=factories.NOW)
@@ -204,6 +207,7 @@ def test_custom_acquisition_of_the_command_stays_a_choice_on_the_page() -> None:
         call_command("run_generation", "--project", project.slug, "--acquisition", "nothing:like_this")
 
 
+@pytest.mark.fault
 def test_reviewer_sees_no_scores_of_a_trace() -> None:
     project = generation_project.make_project(labeled=60, unread=10)
     generation_project.run_generation(project)

@@ -45,6 +45,7 @@ def get(personas: LoggedInPersonas, name: str, **arguments: Any) -> Any:
     )
 
 
+@pytest.mark.fault
 def test_lead_adds_a_judge(personas: LoggedInPersonas) -> None:
     assert post(personas, "add_judge", {**FIELDS, "key": "sk-secret"}).status_code == 302
     judge = Judge.objects.get()
@@ -73,6 +74,7 @@ ROLLOUTS = {
 }
 
 
+@pytest.mark.fault
 def test_lead_adds_monte_carlo_rollouts_and_copies_them(personas: LoggedInPersonas) -> None:
     assert post(personas, "add_rollouts", ROLLOUTS).status_code == 302
     judge = Judge.objects.get()
@@ -132,6 +134,7 @@ def test_copy_keeps_the_key_only_for_its_address(personas: LoggedInPersonas) -> 
     assert keys[2] is None
 
 
+@pytest.mark.fault
 def test_edited_prompt_is_tried_before_it_runs(personas: LoggedInPersonas) -> None:
     judged_project.add_traces(personas.cast.project, 4)
     with running_chat(ChatServer(always("The first. \\boxed{0}"))) as address:

@@ -85,6 +85,7 @@ def test_copy_keeps_the_sealed_key_for_the_same_address(personas: LoggedInPerson
     assert [key is not None for key in keys] == [True, True, False]
 
 
+@pytest.mark.fault
 def test_failed_trial_does_not_count(personas: LoggedInPersonas, project: Project) -> None:
     problem = Problem.objects.create(project=project, text="?", digest="d", normal_digest="n", is_reserve=False)
     server = StepServer(is_up=False)

@@ -28,6 +28,7 @@ def load_page(client: Client, cast: Personas, person: User) -> str:
 
 
 @pytest.mark.parametrize("n", [3, 30])
+@pytest.mark.fault
 def test_query_count_does_not_depend_on_members(
     n: int, client: Client, cast: Personas, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -43,6 +44,7 @@ def test_query_count_does_not_depend_on_members(
     assert response.content.decode().count('scope="row"') == 6 + 2 * n
 
 
+@pytest.mark.fault
 def test_members_are_paged_and_searched(client: Client, cast: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members_views, "PAGE_SIZE", 2)
     for n in range(4):

@@ -55,6 +55,7 @@ def test_invalid_webhook_is_refused(lead: Client, changes: dict[str, Any], field
     assert not Webhook.objects.exists()
 
 
+@pytest.mark.fault
 def test_a_project_has_a_limited_number_of_webhooks(lead: Client) -> None:
     for _ in range(subscriptions.MAX_WEBHOOKS):
         create_webhook(lead)

@@ -40,6 +40,7 @@ def test_project_without_submissions_has_an_empty_overview(client: Client, addre
     assert 'data-empty="overview"' in response.content.decode()
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     few, many = count_queries_as_it_grows(client, cast, address)
     assert few == many <= 15
@@ -53,6 +54,7 @@ def test_opening_the_page_has_stale_statistics_computed_soon(client: Client, cas
     assert ProjectStats.objects.get(pk=cast.project.pk).is_awaited
 
 
+@pytest.mark.fault
 def test_charts_can_show_the_last_four_weeks(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 3)
     first = days_ago(60).date()
@@ -110,6 +112,7 @@ def test_contested_trace_is_listed_until_it_is_withdrawn(client: Client, cast: P
     assert "contested" not in todo(client, cast)
 
 
+@pytest.mark.fault
 def test_bad_problems_and_unread_guidelines_are_listed_until_resolved(client: Client, cast: Personas) -> None:
     project = cast.project
     Rater.objects.filter(project=project).update(removed_at=factories.NOW)  # those of the cast

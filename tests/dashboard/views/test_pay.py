@@ -102,6 +102,7 @@ def test_cost_to_finish_has_an_interval_from_five_annotators(client: Client, cas
     assert low < to_finish.forecast.value < high
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     costs = []
     for n in (2, 12):

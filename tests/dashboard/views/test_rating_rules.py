@@ -28,6 +28,7 @@ def rules_url(cast: Personas) -> str:
     return reverse("dashboard:rating_rules", args=[cast.project.slug])
 
 
+@pytest.mark.fault
 def test_saved_rules_are_on_the_work_page(client: Client, cast: Personas) -> None:
     assert client.post(rules_url(cast), DATA).status_code == 302
     stored = Project.objects.get(pk=cast.project.pk).rating_rules

@@ -60,6 +60,7 @@ def test_proposal_that_passes_without_reading_has_a_warning(client: Client, cast
     assert 'data-warning="passes-without-reading"' in html
 
 
+@pytest.mark.fault
 def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: str) -> None:
     costs = []
     for first_errors in ((None, 0), (0, 1, 2) * 3):

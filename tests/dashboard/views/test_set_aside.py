@@ -44,6 +44,7 @@ def run_jobs() -> None:
         assert runner.run_job(job.pk, handlers[job.kind]) == "done"
 
 
+@pytest.mark.fault
 def test_preview_changes_nothing_and_a_confirmed_set_aside_can_be_undone(
     client: Client, cast: Personas, rater: Rater, trace: Trace
 ) -> None:
@@ -72,6 +73,7 @@ def test_preview_changes_nothing_and_a_confirmed_set_aside_can_be_undone(
     assert not client.get(annotator).context["has_labels_aside"]
 
 
+@pytest.mark.fault
 def test_one_submission_a_date_and_a_session_can_be_set_aside(
     client: Client, cast: Personas, rater: Rater, trace: Trace
 ) -> None:

@@ -93,6 +93,7 @@ def test_order_names_machines_that_must_agree(client: Client, cast: Personas) ->
     assert Snapshot.objects.get().order["filters"]["agreeing_machines"] == machines
 
 
+@pytest.mark.fault
 def test_snapshot_shows_its_files_and_sanitized_card(client: Client, cast: Personas) -> None:
     card.save_disclosure(
         project=cast.project, texts={"policy": "<script>x</script>"}, by=cast.lead, now=cast.project.created_at
@@ -131,6 +132,7 @@ def test_disclosure_is_saved_and_counted(client: Client, cast: Personas) -> None
     assert 'data-stated="1"' in client.get(url("snapshots", cast)).content.decode()
 
 
+@pytest.mark.fault
 def test_delivery_is_requested_once_and_can_be_retried(client: Client, cast: Personas, settings: Any) -> None:
     settings.DESTINATIONS = {"lake": "s3://sets"}
     made = build_snapshot(cast.project, "trl")

@@ -11,6 +11,7 @@ from tests.people.personas import LoggedInPersonas
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.fault
 def test_submission_shows_other_ratings_and_takes_one_correction_request(
     client: Client, personas: LoggedInPersonas
 ) -> None:

@@ -181,6 +181,7 @@ def test_steps_have_the_numbers_that_annotators_see(client: Client, cast: Person
     assert [rater.error for rater in case["raters"]] == [2]
 
 
+@pytest.mark.fault
 def test_majority_is_on_every_page_of_a_trace(client: Client, cast: Personas) -> None:
     """Machines and raters who saw scores have no vote."""
     trace = factories.make_trace(cast.project)

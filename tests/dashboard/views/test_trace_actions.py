@@ -86,6 +86,7 @@ def test_traces_are_put_first_and_returned(client: Client, cast: Personas, trace
     assert not QueueEntry.objects.open().filter(lane__arm="chosen").exists()
 
 
+@pytest.mark.fault
 def test_adjudication_is_assigned_and_comes_first_for_its_reviewer(client: Client, cast: Personas) -> None:
     label_traces(cast, 3)
     for trace in Trace.objects.filter(project=cast.project):
@@ -105,6 +106,7 @@ def test_adjudication_is_assigned_and_comes_first_for_its_reviewer(client: Clien
     act(client, cast, "reviewer", [newest.pk], reviewer=str(cast.annotator.pk), status=422)
 
 
+@pytest.mark.fault
 def test_gold_is_made_of_consensus_and_changes_its_use(client: Client, cast: Personas) -> None:
     label_traces(cast, 3)
     decided, *others = Trace.objects.filter(project=cast.project).order_by("pk")

@@ -15,6 +15,7 @@ def page_url(cast: Personas, trace: Trace, name: str = "edit_trace_steps") -> st
     return reverse(f"dashboard:{name}", args=[cast.project.slug, trace.pk])
 
 
+@pytest.mark.fault
 def test_marks_and_boxes_make_a_new_trace_that_can_be_undone(client: Client, cast: Personas) -> None:
     trace = factories.make_trace(cast.project, steps=["One. Two.\nThree.", "Four.", "Five."])
     client.force_login(cast.engineer)

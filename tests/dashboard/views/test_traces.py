@@ -33,6 +33,7 @@ def settle(trace: Trace, state: str) -> None:
     )
 
 
+@pytest.mark.fault
 def test_traces_are_filtered_by_every_field(client: Client, cast: Personas) -> None:
     project = cast.project
     problem = factories.make_problem(project, "How many Eggs?", domain="Algebra")

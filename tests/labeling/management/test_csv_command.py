@@ -167,6 +167,7 @@ def test_too_many_labels_and_workers_for_memory_are_rejected(tmp_path: Path) -> 
     assert agreement(path)["counts"]["workers"] == 40_001
 
 
+@pytest.mark.fault
 def test_too_many_labels_and_clusters_for_memory_are_rejected(tmp_path: Path) -> None:
     rows = [f"t{n},w,{n % 50},c{n}" for n in range(38_432)]
     assert size_limit("agreement", written(tmp_path, ["task,worker,label,cluster", *rows])) == (38_432, 38_431)

@@ -14,6 +14,7 @@ NOW = factories.NOW
 LATER = NOW + UNSEEN_INTERVAL
 
 
+@pytest.mark.fault
 def test_withdrawal_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     submitted_work.refresh_quality(now=NOW)
@@ -25,6 +26,7 @@ def test_withdrawal_makes_statistics_stale() -> None:
     assert (shown.computed_at, shown.content["headline"]["n_traces"]) == (LATER, 11)
 
 
+@pytest.mark.fault
 def test_withdrawal_during_the_first_computation_makes_statistics_stale() -> None:
     project = submitted_work.project_with_two_submissions()
     resolve.resolve_due_traces(now=NOW)

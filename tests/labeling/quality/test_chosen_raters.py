@@ -102,6 +102,7 @@ def test_model_that_settles_traces_decides_where_it_finds_a_place_likely(
     assert (draft.first_error if draft else None) == expected
 
 
+@pytest.mark.fault
 def test_snapshot_infers_the_consensus_again_and_says_so(people: list[Rater], tmp_path: Any, settings: Any) -> None:
     settings.DATA_DIR = tmp_path
     outvoted, _tied, decisive, decided, other = make_traces(people)

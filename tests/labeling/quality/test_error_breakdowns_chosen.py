@@ -53,6 +53,7 @@ def project(tmp_path: Any, settings: Any) -> Project:
     return factories.make_project(reserve_problem_share=0.0)
 
 
+@pytest.mark.fault
 def test_chosen_traces_stay_out_of_headline_audit_slice_confusion_and_weights(project: Project) -> None:
     traces, raters = draw(project, 8), submitted_work.make_raters(project, 2)
     for number, trace in enumerate(traces):

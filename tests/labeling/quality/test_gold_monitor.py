@@ -76,6 +76,7 @@ def test_concurrent_gold_answers_pause_once_and_are_all_scored() -> None:
         queue.claim_trace(rater_id=rater.pk, now=NOW)
 
 
+@pytest.mark.fault
 def test_good_raters_and_projects_without_a_threshold_are_not_paused() -> None:
     good, unwatched = factories.make_rater(project()), factories.make_rater(project(None))
     for n in range(8):
@@ -115,6 +116,7 @@ def test_baseline_is_the_first_quartile_of_the_project(monkeypatch: pytest.Monke
     assert set_gold_threshold(project=place, now=NOW) is None
 
 
+@pytest.mark.fault
 def test_baseline_uses_screened_raters_if_there_is_a_screening() -> None:
     place = project(None)
     passed, admitted = submitted_work.make_raters(place, 5), submitted_work.make_raters(place, 2)

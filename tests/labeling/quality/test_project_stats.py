@@ -134,6 +134,7 @@ def test_empty_project_gives_reasons() -> None:
     assert found["confusion"]["over_credit"]["reason"] == Reason.NO_CASES
 
 
+@pytest.mark.fault
 def test_gold_accuracy_of_raters_has_an_interval(project: Project) -> None:
     rater = Rater.objects.all()[0]
     gold = factories.make_trace(project)
@@ -149,6 +150,7 @@ def test_gold_accuracy_of_raters_has_an_interval(project: Project) -> None:
     assert (watching["reason"], watching["screens"]) == (None, False)
 
 
+@pytest.mark.fault
 def test_recount_reports_and_corrects_drift(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     first = AgreementTally.objects.order_by("pk")[0]

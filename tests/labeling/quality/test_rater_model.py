@@ -289,6 +289,7 @@ def test_settle_by_votes_without_a_threshold() -> None:
     assert Settlement.objects.get().reason == "all_agree"
 
 
+@pytest.mark.fault
 def test_model_settles_traces_once_gold_shows_that_it_is_calibrated(crowd: Crowd) -> None:
     """Two careless raters outvote a careful one, until the model knows them."""
     other = factories.make_rater(crowd.project)
@@ -350,6 +351,7 @@ def test_all_answers_of_gold_inform_the_model_and_few_groups_of_each_trace_check
     assert (few.groups, few.is_enough) == ([answers[:1]], False)
 
 
+@pytest.mark.fault
 def test_new_fit_marks_the_settled_traces_that_it_doubts(crowd: Crowd) -> None:
     other = factories.make_rater(crowd.project)
     crowd.raters.append(other)

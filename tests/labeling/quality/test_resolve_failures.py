@@ -23,6 +23,7 @@ def project() -> Project:
     return submitted_work.project_with_two_submissions()
 
 
+@pytest.mark.fault
 def test_refresh_waits_between_two_rounds(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     trace = factories.make_trace(project)
@@ -36,6 +37,7 @@ def test_refresh_waits_between_two_rounds(project: Project) -> None:
     assert [each.day for each in list_daily_stats(project_id=project.pk)] == [NOW.date()]
 
 
+@pytest.mark.fault
 def test_statistics_that_someone_looks_at_are_refreshed_soon(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     ProjectStats.objects.update(took_ms=0)  # also on a slow machine
@@ -143,6 +145,7 @@ def test_one_of_several_callers_claims_the_computation(project: Project) -> None
     project_stats.compute_project_stats(project_id=project.pk, now=NOW)
 
 
+@pytest.mark.fault
 def test_computation_of_a_killed_worker_is_taken_over(project: Project) -> None:
     resolve.resolve_due_traces(now=NOW)
     assert project_stats.claim_computation(project_id=project.pk, now=NOW)
@@ -160,6 +163,7 @@ LONG = dt.timedelta(hours=1)
 
 
 @pytest.mark.usefixtures("real_connections")
+@pytest.mark.fault
 def test_one_of_two_concurrent_callers_claims_the_computation() -> None:
     project = submitted_work.project_with_two_submissions()
     resolve.resolve_due_traces(now=NOW)

@@ -127,6 +127,7 @@ def test_withdrawn_traces_are_not_counted_until_imported_again() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.fault
 def test_totals_are_correct_after_concurrent_resolution() -> None:
     project = factories.make_project()
     traces = [each.pk for each in read_by_two(project, *[(n % 3, n % 2) for n in range(12)])]

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 
 
+@pytest.mark.fault
 def test_flags_for_hasty_raters() -> None:
     """Each signal has a value, an interval, the usual value and a description."""
     project = factories.make_project()
@@ -41,6 +42,7 @@ def test_flags_for_hasty_raters() -> None:
     assert all(each.name and each.what and each.low <= each.value <= each.high for each in shown)
 
 
+@pytest.mark.fault
 def test_signal_that_most_raters_have_is_not_raised() -> None:
     project = factories.make_project()
     people = submitted_work.make_raters(project, 3)
@@ -57,6 +59,7 @@ def test_signal_that_most_raters_have_is_not_raised() -> None:
         assert sum(by_kind["fast"].is_raised for by_kind in found.values()) == raised
 
 
+@pytest.mark.fault
 def test_flag_for_declining_accuracy() -> None:
     project = factories.make_project()
     rater = factories.make_rater(project)
@@ -91,6 +94,7 @@ def meet(raters: list[Rater], trace: Trace, accepted: Sequence[int | None], said
         submitted_work.submit_trace(rater, trace, ratings, purpose="gold")
 
 
+@pytest.mark.fault
 def test_bias_intervals_cluster_by_problem() -> None:
     """Six problems of two traces each, two of them missed by both raters: by answers the interval would be narrower."""
     project = factories.make_project()
@@ -106,6 +110,7 @@ def test_bias_intervals_cluster_by_problem() -> None:
     assert row["high"] - row["low"] > 1.5 * (around.high - around.low)
 
 
+@pytest.mark.fault
 def test_signals_compare_each_rater_with_the_others() -> None:
     """One rater does most of the work, fast and in runs. A single rater in a project has no one to be compared with."""
     project = factories.make_project()

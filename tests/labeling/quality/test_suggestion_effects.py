@@ -183,6 +183,7 @@ def test_a_trace_with_an_assisted_label_still_gets_all_its_blind_labels() -> Non
 # Effects
 
 
+@pytest.mark.fault
 def test_effects_compare_the_arms() -> None:
     project = factories.make_project()
     plan = suggested_project.start(project, reveal=0.3, suggest=0.3)

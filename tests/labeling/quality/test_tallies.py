@@ -156,6 +156,7 @@ def test_recount_finds_manual_changes(project: Project, now: dt.datetime) -> Non
 
 
 @pytest.mark.usefixtures("real_connections")
+@pytest.mark.fault
 def test_concurrent_submits_are_all_counted(now: dt.datetime) -> None:
     """Two raters submit the same trace at the same moment, for several traces: every submission is counted, and none as
     a third one."""

@@ -69,6 +69,7 @@ def test_policy_lane_is_read_by_rank_and_each_assignment_points_to_its_draw() ->
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("real_connections")
 @pytest.mark.parametrize("one_by_one", [True, False])
+@pytest.mark.fault
 def test_three_concurrent_raters_with_overlap_two_skip_no_trace(one_by_one: bool) -> None:
     """Each rater gets the traces in the order of their ranks, unless two claim at the same instant. Then neither waits:
     a rater who finds a trace locked gets the next one, and gets the locked one at the end."""

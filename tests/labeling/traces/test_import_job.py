@@ -118,6 +118,7 @@ def test_lenient_import_leaves_bad_lines_out_and_lists_them(tmp_path: Path, now:
     assert Submission.objects.count() == 2
 
 
+@pytest.mark.fault
 def test_import_continues_after_an_interruption(tmp_path: Path, now: dt.datetime) -> None:
     """Identical records are numbered by their earlier occurrences."""
     project = factories.make_project()

@@ -72,6 +72,7 @@ def import_with_change(
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.fault
 def test_strict_import_of_a_changed_file_leaves_nothing(tmp_path: Path, now: dt.datetime, change: Change) -> None:
     path = write_lines(tmp_path, *OLD)
     job, error = import_with_change(factories.make_project(), path, now, change)

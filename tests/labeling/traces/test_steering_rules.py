@@ -39,6 +39,7 @@ def test_filters_decide_in_the_order_of_the_rules() -> None:
     assert chosen(project) == {traces[0]: group.pk, traces[1]: None}
 
 
+@pytest.mark.fault
 def test_sample_is_fixed_and_of_the_right_size() -> None:
     project = factories.make_project()
     traces = queues.fill_lane(project, 300)

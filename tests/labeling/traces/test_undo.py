@@ -174,6 +174,7 @@ def test_undo_takes_effect_before_traces_are_removed(
         queue.claim_trace(rater_id=rater.pk, now=now)
 
 
+@pytest.mark.fault
 def test_traces_imported_again_during_the_undo_stay(
     tmp_path: Path, now: dt.datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
