@@ -1,5 +1,6 @@
 """Prepare the database, the static files and, on the first start, the demo. `./run` shows what this prints."""
 
+import fcntl
 import hashlib
 import sys
 from pathlib import Path
@@ -36,13 +37,19 @@ def _migrate() -> None:
 
 
 def collect_static_files() -> bool:
-    """Collect static files if any changed since the last time. Return whether they did."""
-    stamp = Path(settings.STATIC_ROOT).with_suffix(".stamp")
-    digest = _digest_of_static_files()
-    if stamp.exists() and stamp.read_text() == digest:
-        return False
-    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
-    stamp.write_text(digest)
+    """Collect static files if any changed since the last time. Return whether they did.
+
+    Two platforms of one checkout share the files, and may start at the same moment.
+    """
+    root = Path(settings.STATIC_ROOT)
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with root.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp, digest = root.with_suffix(".stamp"), _digest_of_static_files()
+        if stamp.exists() and stamp.read_text() == digest:
+            return False
+        call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+        stamp.write_text(digest)
     return True
 
 
