@@ -42,8 +42,8 @@ def test_quotes_are_found_in_the_source_of_a_step(visit: Visit) -> None:
     assert page.evaluate(FIND, ["a", " ", 0]) is None
 
 
-def quotes(page: Page) -> list[str]:
-    return page.locator(".errorbox .evidence q").all_text_contents()
+def expect_quotes(page: Page, *texts: str) -> None:
+    expect(page.locator(".errorbox .evidence q")).to_have_text(list(texts))
 
 
 def test_selected_text_is_attached_by_one_key(visit: Visit) -> None:
@@ -54,16 +54,16 @@ def test_selected_text_is_attached_by_one_key(visit: Visit) -> None:
     press(page, "v")
     assert page.locator(".errorbox").count() == 0  # the step is not negative
     press(page, "1v")
-    assert quotes(page) == ["twice"]
+    expect_quotes(page, "twice")
     page.evaluate(SELECT, [0, "So", 1])
     press(page, "vw")
     page.keyboard.type("thus x = 2")
     page.keyboard.press("Enter")
-    assert quotes(page) == ["twice", "So", "thus** $x = 2"]
+    expect_quotes(page, "twice", "So", "thus** $x = 2")
     assert not accessibility_violations(page)
     page.keyboard.press("Escape")
     press(page, "z")
-    assert quotes(page) == ["twice", "So"]
+    expect_quotes(page, "twice", "So")
     saved(page)
     page.reload()
     expect(page.locator("html[data-ready] .errorbox .evidence q")).to_have_count(2)
@@ -71,6 +71,8 @@ def test_selected_text_is_attached_by_one_key(visit: Visit) -> None:
     page.keyboard.type("A check.")
     page.keyboard.press("Enter")
     expect(page.locator("#step-1 [data-slot=missing]")).to_contain_text("A check.")
+    expect(page.locator("#submit[data-state=all_rated]")).to_be_visible()
+    expect(page.locator("#ask")).to_be_hidden()
     page.keyboard.press("Enter")
     eventually(page, Submission.objects.exists)
     evidence = Judgment.objects.get(turn__step__position=0).evidence or []
