@@ -1,8 +1,11 @@
 """Tokens, scopes and problem responses."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.test import Client
 from django.urls import resolve, reverse
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
 from accounts.models import ApiToken
@@ -115,3 +118,11 @@ def test_schema_is_valid_openapi() -> None:
     assert schema["openapi"] == "3.1.0"
     validate_schema(schema)  # type: ignore[no-untyped-call]  # spectacular's own
     assert all("security" in operation for path in schema["paths"].values() for operation in path.values())
+
+
+@pytest.mark.fault
+def test_schema_is_generated_once_per_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To generate it takes a second, and strangers may request it as often as they like."""
+    first = Client().get(reverse("api:schema"), headers=JSON)
+    monkeypatch.setattr(SchemaGenerator, "get_schema", Mock(side_effect=AssertionError))
+    assert Client().get(reverse("api:schema"), headers=JSON).content == first.content
