@@ -1,6 +1,7 @@
 """Fixtures for all tests. `tests.environment` has already set the addresses of the servers."""
 
 import datetime as dt
+import fcntl
 import gc
 import os
 import pickle
@@ -16,6 +17,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from supervisor import first_migration
 from tests import fast_flush, kept_statements, module_rows, outer_templates, servers
 from tests.people.personas import LoggedInPersonas, log_in_personas
+from tests.supervisor import platform_process
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -112,6 +114,19 @@ def shared_data() -> Path:
 @pytest.fixture
 def real_connections(transactional_db: None) -> None:
     """Real transactions, for tests with concurrent connections: see `tests.concurrency.run_at_once`."""
+
+
+@pytest.fixture(scope="session")
+def started_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder that a first start of the platform without the demo leaves. All processes of a run share it;
+    `platform_process.copy_data` copies it for a test that is not about the first start."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (base / "first-start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / "first-start").exists():
+            platform_process.make_first_start(base / "first-start")
+    return base / "first-start"
 
 
 @pytest.fixture(scope="session")
