@@ -5,6 +5,7 @@ import fcntl
 import gc
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from supervisor import first_migration
-from tests import fast_flush, kept_statements, module_rows, outer_templates, servers
+from tests import fast_flush, kept_statements, module_rows, outer_templates, servers, template_database
 from tests.people.personas import LoggedInPersonas, log_in_personas
 from tests.supervisor import platform_process
 
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     first_migration.install()
     kept_statements.install()
     outer_templates.install()
+    template_database.install()
     # Plain names of static files: hashed ones exist only after `collectstatic`.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # An empty static folder: otherwise each test client would scan every file before its first request.
@@ -52,6 +54,14 @@ def _skip_waits() -> None:
     # A busy machine slows down examples.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without the only mark that is asked for: importing them takes longer than many tests."""
+    mark = config.option.markexpr
+    if mark not in {"fault", "static"} or collection_path.suffix != ".py":
+        return None
+    return not re.search(rf"\b{mark}\b", collection_path.read_text()) or None
 
 
 @pytest.hookimpl(trylast=True)
