@@ -9,6 +9,7 @@ how many passed only then.
 The servers are those that `tests.environment` finds or starts, once for all phases.
 """
 
+import io
 import os
 import re
 import signal
@@ -18,9 +19,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from tests.chromium import find_chromium
 from tests.environment import servers_of_tests
@@ -34,6 +38,7 @@ SLOW_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
 TESTS_FAILED, NOTHING_COLLECTED = 1, 5
 PHASE_SECONDS = 25 * 60  # a phase that hangs fails, and the others still run
 QUICK = "not static and not fault and not journey"
+running: list[subprocess.Popen[str]] = []
 COUNTED = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 
 
@@ -42,6 +47,7 @@ class CheckPhase:
     name: str
     command: list[str]
     counts_tests: bool = False
+    is_beside: bool = False  # it runs while the next other phase runs, because it keeps one core busy at most
 
 
 @dataclass
@@ -54,6 +60,12 @@ class CheckOutcome:
     repeated: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def include(self, other: "CheckOutcome") -> None:
+        self.counts += other.counts
+        self.broken += other.broken
+        self.repeated += other.repeated
+        self.seconds |= other.seconds
+
 
 def main(arguments: list[str]) -> int:
     strict, chosen = "--strict" in arguments, [word for word in arguments if word != "--strict"]
@@ -61,8 +73,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="stepmark-test-") as folder:
         (Path(folder) / "data").mkdir()
         with servers_of_tests() as addresses:
-            for phase in [*([] if chosen else list_static_checks()), *list_suites(chosen, outcome.left_out)]:
-                run_phase(phase, outcome, folder=folder, env=addresses, may_be_empty=bool(chosen))
+            phases = [*([] if chosen else list_static_checks()), *list_suites(chosen, outcome.left_out)]
+            run_phases(phases, outcome, partial(run_phase, folder=folder, env=addresses, may_be_empty=bool(chosen)))
     return print_report(outcome, strict=strict)
 
 
@@ -71,14 +83,14 @@ def list_static_checks() -> Iterator[CheckPhase]:
     commands = {
         "ruff check": ["ruff", "check", "."],
         "ruff format": ["ruff", "format", "--check", "."],
-        "mypy": ["mypy", "."],
         "imports": ["lint-imports"],
         "djade": ["djade", "--check", "--target-version", "5.2", *templates],
         "djlint": ["djlint", "--lint", "--quiet", "templates"],
         "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
+        "mypy": ["mypy", "."],
     }
     for name, (program, *rest) in commands.items():
-        yield CheckPhase(name, [str(BIN / program), *rest])
+        yield CheckPhase(name, [str(BIN / program), *rest], is_beside=name != "mypy")
 
 
 def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
@@ -90,10 +102,10 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
     yield CheckPhase("suite", [*pytest, *halves, *quick, *chosen], counts_tests=True)
     # These often wait for other processes, so four run at a time. The tests of a file share a platform.
     shares = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
-    yield CheckPhase("faults", [*pytest, *shares, *fault, *chosen], counts_tests=True)
     if not chosen:
         # It reports missing packages without failing: trainers need torch, Stepmark does not.
-        yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"])
+        yield CheckPhase("trainers", [str(BIN / "python"), "-m", "tests.trainers.environment"], is_beside=True)
+    yield CheckPhase("faults", [*pytest, *shares, *fault, *chosen], counts_tests=True)
     if find_chromium():
         quarters = ["-n", "4", "--dist", "worksteal"]
         command = [*pytest, *quarters, "-p", "playwright", *journey, *(chosen or ["tests/journeys"])]
@@ -102,10 +114,51 @@ def list_suites(chosen: list[str], left_out: list[str]) -> Iterator[CheckPhase]:
         left_out.append("journeys (no chromium)")
 
 
+def run_phases(phases: Iterable[CheckPhase], outcome: CheckOutcome, run: Callable[..., None]) -> None:
+    beside: list[CheckPhase] = []
+    for phase in phases:
+        if phase.is_beside:
+            beside.append(phase)
+            continue
+        with running_beside(beside, outcome, run):
+            run(phase, outcome)
+        beside.clear()
+
+
+@contextmanager
+def running_beside(phases: list[CheckPhase], outcome: CheckOutcome, run: Callable[..., None]) -> Iterator[None]:
+    """Run phases in order in a thread while the block runs, and print their output after it."""
+    found, printed = CheckOutcome(), io.StringIO()
+
+    def run_in_order() -> None:
+        for phase in phases:
+            run(phase, found, output=printed)
+
+    thread = threading.Thread(target=run_in_order)
+    thread.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        phases.clear()
+        for process in running:
+            os.killpg(process.pid, signal.SIGINT)
+        raise
+    finally:
+        thread.join()
+        print(printed.getvalue(), end="", flush=True)
+        outcome.include(found)
+
+
 def run_phase(
-    phase: CheckPhase, outcome: CheckOutcome, *, folder: str, env: Mapping[str, str], may_be_empty: bool
+    phase: CheckPhase,
+    outcome: CheckOutcome,
+    *,
+    folder: str,
+    env: Mapping[str, str],
+    may_be_empty: bool,
+    output: TextIO | None = None,
 ) -> None:
-    print(f"\n===== {phase.name}", flush=True)
+    print(f"\n===== {phase.name}", file=output, flush=True)
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -113,10 +166,11 @@ def run_phase(
     }
     env = {**inherited, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
     began = time.monotonic()
-    code, counts = run_command(phase, phase.command, env)
+    code, counts = run_command(phase, phase.command, env, output)
     if code == TESTS_FAILED and phase.counts_tests:
-        print(f"\n===== {phase.name} that failed, once more", flush=True)
-        code, again = run_command(phase, [*phase.command, "--last-failed", "--last-failed-no-failures=none"], env)
+        print(f"\n===== {phase.name} that failed, once more", file=output, flush=True)
+        repeated = [*phase.command, "--last-failed", "--last-failed-no-failures=none"]
+        code, again = run_command(phase, repeated, env, output)
         if again["passed"] != counts["failed"]:
             code = TESTS_FAILED  # not all of them ran again
         if code == 0:
@@ -130,7 +184,9 @@ def run_phase(
         outcome.counts["failed"] += 0 if counts["failed"] else 1
 
 
-def run_command(phase: CheckPhase, command: list[str], env: Mapping[str, str]) -> tuple[int, Counter[str]]:
+def run_command(
+    phase: CheckPhase, command: list[str], env: Mapping[str, str], output: TextIO | None
+) -> tuple[int, Counter[str]]:
     """Print the output of a command. Return its exit code and the counts in its last line."""
     last_line = ""
     with subprocess.Popen(
@@ -143,17 +199,19 @@ def run_command(phase: CheckPhase, command: list[str], env: Mapping[str, str]) -
         start_new_session=True,
     ) as process:
         assert process.stdout
+        running.append(process)
         deadline = threading.Timer(PHASE_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
         deadline.start()
         try:
             for line in process.stdout:
-                print(line, end="", flush=True)
+                print(line, end="", file=output, flush=True)
                 last_line = line if line.strip() else last_line
         except KeyboardInterrupt:
             os.killpg(process.pid, signal.SIGINT)  # the terminal interrupts only this process
             raise
         finally:
             deadline.cancel()
+            running.remove(process)
     return process.returncode, parse_counts(last_line) if phase.counts_tests else Counter()
 
 

@@ -1,9 +1,11 @@
 """Fixtures for all tests. `tests.environment` has already set the addresses of the servers."""
 
 import datetime as dt
+import fcntl
 import gc
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ from django.conf import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from supervisor import first_migration
-from tests import fast_flush, kept_statements, module_rows, outer_templates, servers
+from tests import fast_flush, kept_statements, module_rows, outer_templates, servers, template_database
 from tests.people.personas import LoggedInPersonas, log_in_personas
+from tests.supervisor import platform_process
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -28,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     first_migration.install()
     kept_statements.install()
     outer_templates.install()
+    template_database.install()
     # Plain names of static files: hashed ones exist only after `collectstatic`.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # An empty static folder: otherwise each test client would scan every file before its first request.
@@ -50,6 +54,14 @@ def _skip_waits() -> None:
     # A busy machine slows down examples.
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without the only mark that is asked for: importing them takes longer than many tests."""
+    mark = config.option.markexpr
+    if mark not in {"fault", "static"} or collection_path.suffix != ".py":
+        return None
+    return not re.search(rf"\b{mark}\b", collection_path.read_text()) or None
 
 
 @pytest.hookimpl(trylast=True)
@@ -112,6 +124,19 @@ def shared_data() -> Path:
 @pytest.fixture
 def real_connections(transactional_db: None) -> None:
     """Real transactions, for tests with concurrent connections: see `tests.concurrency.run_at_once`."""
+
+
+@pytest.fixture(scope="session")
+def started_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder that a first start of the platform without the demo leaves. All processes of a run share it;
+    `platform_process.copy_data` copies it for a test that is not about the first start."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (base / "first-start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / "first-start").exists():
+            platform_process.make_first_start(base / "first-start")
+    return base / "first-start"
 
 
 @pytest.fixture(scope="session")

@@ -111,6 +111,7 @@ def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concur
     command = [sys.executable, "-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     more = ["--include", include] if include else []
+    env = {**env, "CELERY_SKIP_CHECKS": "1"}  # Django's checks load every page of the interface
     return ServerProcess(*command, "--concurrency", str(concurrency), *quiet, *more, env=env, log=log)
 
 

@@ -2,6 +2,9 @@
 
 Nothing is prepared: the files and variables of a guide come from its own commands. Only ports are replaced. For a page
 that does not start the platform, the test starts it without the demo.
+
+Commands of long pages run in forks of one process (`command_server`), on a copy of the data folder that a first start
+leaves. The short pages start Python for each command, and the platform on an empty folder.
 """
 
 import os
@@ -18,11 +21,14 @@ import pytest
 from prm.models import PRM, PRMUsage, Score
 from supervisor import paths
 from tests import servers
+from tests.commands import command_server
 from tests.conventions.rule import ROOT
+from tests.supervisor import platform_process
 from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_environment
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 OWN_SHELL = re.compile(r"^(?P<command>[^#\n]+?)\s*# in its own shell.*$", re.M)
+SHORT_PAGES = ("README", "importing")
 PORTS = ("8000", "8100", "9000", "9100")  # the platform, vLLM, the reference scorer, the reference judge
 SETUP = """\
 exec >log 2>&1
@@ -70,6 +76,20 @@ def _compose_lines(lines: str, ports: dict[str, int]) -> Iterator[str]:
             yield line
 
 
+@pytest.fixture(scope="module")
+def command_socket() -> Iterator[Path]:
+    """Start a server of commands."""
+    with servers.short_folder() as folder:
+        path = folder / "commands.sock"
+        program = Path(command_server.__file__)
+        server = servers.ServerProcess(sys.executable, "-P", program, path, log=folder / "log")
+        try:
+            servers.wait_until(path.exists, what="the server of commands")
+            yield path
+        finally:
+            server.kill()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder that looks like the project, so that the commands of a guide write there."""
@@ -91,8 +111,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("page", [page for page in PAGES if list_blocks(page)], ids=lambda page: page.stem)
-def test_commands_of_a_page_run_as_written_and_in_order(page: Path, folder: Path) -> None:
+def test_commands_of_a_page_run_as_written_and_in_order(
+    page: Path, folder: Path, command_socket: Path, started_data: Path
+) -> None:
     data, programs = folder.parent / "data", f"{folder.parent / 'bin'}:{Path(sys.executable).parent}"
+    if page.stem not in SHORT_PAGES:
+        command_server.write_client(folder.parent / "bin" / "python", command_socket)
+        platform_process.copy_data(started_data, data)
     ports = {written: paths.find_free_port(0) for written in PORTS}
     env = {**clean_environment(), "STEPMARK_DATA": str(data), "CURL_HOME": str(folder.parent)}
     env["PATH"] = f"{programs}:{os.environ['PATH']}"

@@ -1,6 +1,7 @@
 """`./test` counts the results of pytest, reports skipped checks, and fails when it should."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,20 @@ def test_run_takes_no_tests_for_broken_unless_they_were_chosen(tmp_path: Path) -
 def test_static_checks_are_programs_that_are_installed() -> None:
     for phase in check_all.list_static_checks():
         assert Path(phase.command[0]).exists(), phase.name
+
+
+def test_phase_beside_another_is_printed_after_it_and_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nprint('waited')"
+    shows = "import sys; open(sys.argv[1], 'w').close(); print('shown'); sys.exit(3)"
+    first, second = ([sys.executable, "-c", source, str(tmp_path / "sign")] for source in (waits, shows))
+    outcome = CheckOutcome()
+    phases = [CheckPhase("first", first, is_beside=True), CheckPhase("second", second)]
+    run = partial(check_all.run_phase, folder=str(tmp_path), env={}, may_be_empty=False)
+    check_all.run_phases(phases, outcome, run)
+    assert capsys.readouterr().out.split() == ["=====", "second", "shown", "=====", "first", "waited"]
+    assert (set(outcome.seconds), outcome.broken) == ({"first", "second"}, ["second"])
 
 
 @pytest.mark.fault

@@ -24,8 +24,10 @@ class OneMachine:
     parts = ("web", "worker", "broker", "database", "preload", "supervisor")
     _words: Mapping[str, str] = {"broker": "valkey-server", "database": "bin/postgres"}
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, started: Path | None = None) -> None:
         self.data, self.port = folder / "data", paths.find_free_port(0)
+        if started is not None:
+            platform_process.copy_data(started, self.data)
         self.broker = f"unix://{socket_paths.broker_socket_path(self.data)}"
         self.start()
 
@@ -117,10 +119,12 @@ PlatformUnderTest = OneMachine | ManyMachines
 
 
 @contextmanager
-def running_platform(folder: Path, kind: type[PlatformUnderTest]) -> Iterator[PlatformUnderTest]:
-    """Run a platform, and use its database in this process."""
+def running_platform(
+    folder: Path, kind: type[PlatformUnderTest], started: Path | None = None
+) -> Iterator[PlatformUnderTest]:
+    """Run a platform, and use its database in this process. `started` is a data folder that it continues with."""
     with servers.short_folder() as sockets, ExitStack() as closing:
-        platform = OneMachine(folder) if kind is OneMachine else ManyMachines(folder, sockets)
+        platform = OneMachine(folder, started) if kind is OneMachine else ManyMachines(folder, sockets)
         closing.callback(platform.end)
         if isinstance(platform, OneMachine):
             closing.enter_context(servers.looking_into(platform.data))

@@ -21,9 +21,9 @@ _COMMIT = re.compile(r"tx:\s+(\d+), lsn: ([0-9A-F]+/[0-9A-F]+),.*desc: COMMIT")
 @pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
-def test_each_answer_comes_after_its_flush(tmp_path: Path) -> None:
+def test_each_answer_comes_after_its_flush(tmp_path: Path, started_data: Path) -> None:
     with (
-        platforms.running_platform(tmp_path, platforms.OneMachine) as platform,
+        platforms.running_platform(tmp_path, platforms.OneMachine, started_data) as platform,
         servers.publish_to(platform.broker),
     ):
         assert isinstance(platform, platforms.OneMachine)

@@ -39,9 +39,11 @@ RECORDS = 15_000  # a job that takes some seconds
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", [platforms.OneMachine, platforms.ManyMachines])
-def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(tmp_path: Path, kind: type[PlatformUnderTest]) -> None:
+def test_nothing_acknowledged_is_lost_and_no_job_is_stuck(
+    tmp_path: Path, kind: type[PlatformUnderTest], started_data: Path
+) -> None:
     chance, is_over = random.Random(SEED), threading.Event()
-    with platforms.running_platform(tmp_path, kind) as platform, servers.publish_to(platform.broker):
+    with platforms.running_platform(tmp_path, kind, started_data) as platform, servers.publish_to(platform.broker):
         project = make_work()
         raters = [make_rater(platform, project, number, is_over) for number in range(RATERS)]
         job = request_import(project, tmp_path / "traces.jsonl")

@@ -108,10 +108,13 @@ class PoweredRun:
 @pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
-def test_power_cut_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_power_cut_loses_nothing_acknowledged(tmp_path: Path, started_data: Path) -> None:
     current_app.loader.import_default_modules()
     chance = random.Random(test_kill_9.SEED)
-    with platforms.running_platform(tmp_path, platforms.OneMachine) as platform, servers.publish_to(platform.broker):
+    with (
+        platforms.running_platform(tmp_path, platforms.OneMachine, started_data) as platform,
+        servers.publish_to(platform.broker),
+    ):
         assert isinstance(platform, platforms.OneMachine)
         run = PoweredRun(platform, tmp_path, chance)
         run.run()

@@ -114,3 +114,15 @@ def accessibility_violations(page: Page, *rules: str) -> list[str]:
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": tags}
     found = page.evaluate(f"axe.run({{runOnly: {json.dumps(only)}, resultTypes: ['violations']}})")
     return [f"{each['id']}: {node['html'][:120]}" for each in found["violations"] for node in each["nodes"]]
+
+
+def violations_in_both_themes(page: Page) -> list[str]:
+    """Return the violations on a page in the light theme, and those of its colors in the dark one: nothing else
+    differs between themes."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")  # colors change at once
+    found = accessibility_violations(page)
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    expect(page.locator("html")).to_have_css("background-color", "rgb(17, 19, 22)")
+    found += accessibility_violations(page, "color-contrast", "link-in-text-block")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    return found

@@ -208,15 +208,15 @@ def test_leaving_instead_of_consenting(visit: Visit) -> None:
     assert Rater.objects.get(user=user).removed_at is not None
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_onboarding_pages_are_accessible(width: int, dark: bool, visit: Visit) -> None:
+@pytest.mark.parametrize("width", [1440, 390])
+def test_onboarding_pages_are_accessible(width: int, visit: Visit) -> None:
     way = OnboardingJourney(screening_attempts=2)
     user = way.annotator()
     rater = Rater.objects.select_related("project__guideline", "project__consent_text").get(user=user)
     text, guideline = rater.project.consent_text, rater.project.guideline
     assert text is not None
     assert guideline is not None
-    page = visit(user, width=width, dark=dark)
+    page = visit(user, width=width)
     found: list[str] = []
 
     def look(address: str, page: Page = page) -> None:
@@ -241,15 +241,15 @@ def test_onboarding_pages_are_accessible(width: int, dark: bool, visit: Visit) -
     look(station)
     look("/")
     look(reverse("annotate:lesson", args=[taught.pk]))
-    look(reverse("dashboard:members", args=["circles"]), visit(way.lead, width=width, dark=dark))
-    stranger = visit(width=width, dark=dark)
+    look(reverse("dashboard:members", args=["circles"]), visit(way.lead, width=width))
+    stranger = visit(width=width)
     for worker in ("5f3a91d2c4b1", "%7B%7B"):
         look(f"{way.invite()}?PROLIFIC_PID={worker}&STUDY_ID=67aa01", stranger)
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
-def test_work_states_are_accessible(width: int, dark: bool, visit: Visit) -> None:
+@pytest.mark.parametrize("width", [1440, 390])
+def test_work_states_are_accessible(width: int, visit: Visit) -> None:
     """Before work, without work, after a guideline change, and paused."""
     way = OnboardingJourney(training=0, screening=0)
     user = way.annotator()
@@ -257,7 +257,7 @@ def test_work_states_are_accessible(width: int, dark: bool, visit: Visit) -> Non
     now, station = timezone.now(), reverse("annotate:enter", args=["circles"])
     onboarding.admit_rater(rater_id=rater.pk, by=way.lead, now=now)
     Rater.objects.update(agreed_text=rater.project.consent_text, read_guideline=rater.project.guideline)
-    page = visit(user, width=width, dark=dark)
+    page = visit(user, width=width)
     guideline, done, work = (reverse(f"annotate:{each}", args=["circles"]) for each in ("guideline", "done", "work"))
     found = [fault for address in (station, guideline, done) for fault in faults(page, address)]
     for _ in range(3):

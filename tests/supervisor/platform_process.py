@@ -111,6 +111,20 @@ def running_platform(data: Path, *arguments: str) -> PlatformProcess:
     return platform
 
 
+def make_first_start(data: Path) -> None:
+    """Start a platform without the demo on an empty folder, and stop it."""
+    draft = data.with_name("draft")
+    platform = running_platform(draft, "--no-demo")
+    platform.process.terminate()
+    assert platform.process.wait(PATIENCE) == 0
+    draft.rename(data)
+
+
+def copy_data(started: Path, data: Path) -> None:
+    """Copy the data folder of a stopped platform with its owners."""
+    subprocess.run(["cp", "--archive", str(started), str(data)], check=True)
+
+
 def listening_on(port: int) -> socket.socket:
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.bind(("127.0.0.1", port))

@@ -80,7 +80,10 @@ def test_killed_process_is_restarted(opened_once: PlatformProcess, word: str) ->
 
 
 @pytest.mark.fault
-def test_two_platforms_run_side_by_side(opened_once: PlatformProcess, opened: Opener) -> None:
+def test_two_platforms_run_side_by_side(
+    opened_once: PlatformProcess, opened: Opener, started_data: Path, tmp_path: Path
+) -> None:
+    platform_process.copy_data(started_data, tmp_path / "data")
     other = opened("--no-demo")
     assert other.url != opened_once.url
     assert _answers(other)
@@ -131,8 +134,10 @@ def test_start_names_a_read_only_data_folder(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProcess]:
-    one = platform_process.running_platform(tmp_path_factory.mktemp("once") / "data", "--no-demo")
+def opened_once(tmp_path_factory: pytest.TempPathFactory, started_data: Path) -> Iterator[PlatformProcess]:
+    data = tmp_path_factory.mktemp("once") / "data"
+    platform_process.copy_data(started_data, data)
+    one = platform_process.running_platform(data, "--no-demo")
     yield one
     one.end()
 

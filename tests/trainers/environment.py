@@ -49,7 +49,8 @@ def ensure_environment() -> str:
         return ""
     shutil.rmtree(FOLDER, ignore_errors=True)
     venv.create(FOLDER, with_pip=True)
-    install = [str(FOLDER / "bin" / "python"), "-m", "pip", "install", "--quiet", *PACKAGES]
+    # Bytecode is compiled on first import: most modules of torch and transformers are never imported here.
+    install = [str(FOLDER / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile", *PACKAGES]
     try:
         result = subprocess.run(install, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
