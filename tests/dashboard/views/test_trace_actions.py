@@ -56,9 +56,7 @@ def test_tags_are_added_removed_and_found(client: Client, cast: Personas, traces
     act(client, cast, "tag", traces, status=422)
 
 
-def test_fields_of_the_actions_are_shown_when_opened(
-    client: Client, cast: Personas, traces: list[int]
-) -> None:
+def test_fields_of_the_actions_are_shown_when_opened(client: Client, cast: Personas, traces: list[int]) -> None:
     act(client, cast, "tag", traces[:1], tag="hard")
     address = reverse("dashboard:traces", args=[cast.project.slug])
     folded, opened = (client.get(address, {"tag": "hard", **query}) for query in ({}, {"actions": "open"}))
