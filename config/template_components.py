@@ -14,12 +14,17 @@ A tag's markup is `templates/components/<tag>.html`. The tags are builtins, so n
 """
 
 import json
+from functools import lru_cache
 from typing import Any, cast
 
 from django import forms, template
 from django.conf import settings
 from django.forms import BoundField
-from django.template import Context, loader
+from django.template import Context, defaulttags, loader
+from django.template.base import Parser, Token
+from django.template.defaulttags import URLNode
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import conditional_escape
 from django.utils.translation import gettext_lazy as _
 
 from config.static_files import choose_scripts, choose_sheets
@@ -34,6 +39,34 @@ _FIELD_TEMPLATES: tuple[tuple[type[forms.Widget], str], ...] = (
 _MARKS = {-1: ("neg", _("negative")), 0: ("neu", _("neutral")), 1: ("pos", _("positive"))}
 _PANEL_HEAD = "panel_head"
 _COLUMNS = "data_table_columns"
+
+
+class AddressNode(URLNode):
+    """Django's `url` with positional arguments only, remembering addresses: a list has several links in each row."""
+
+    def render(self, context: Context) -> str:
+        arguments = [argument.resolve(context) for argument in self.args]
+        try:
+            address = _reverse_view(self.view_name.resolve(context), *arguments)
+        except NoReverseMatch:
+            if self.asvar is None:
+                raise
+            address = ""
+        if self.asvar:
+            context[self.asvar] = address
+            return ""
+        return conditional_escape(address) if context.autoescape else address
+
+
+@lru_cache(maxsize=5000, typed=True)
+def _reverse_view(name: str, *arguments: Any) -> str:
+    return reverse(name, args=arguments)
+
+
+@register.tag
+def url(parser: Parser, token: Token) -> URLNode:
+    node = defaulttags.url(parser, token)
+    return node if node.kwargs else AddressNode(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_block_tag(takes_context=True)

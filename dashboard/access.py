@@ -4,13 +4,12 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, Concatenate, cast
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from people import roles
+from people import members, roles
 from people.models import Membership
 from people.roles import Action
 
@@ -23,9 +22,9 @@ def membership_or_404(request: HttpRequest, slug: str, action: Action | None = N
 
     Raises Http404 for a user who is not a member, and PermissionDenied if the role does not allow the action.
     """
-    user = cast(User, request.user)
-    membership = get_object_or_404(Membership.objects.of(user), project__slug=slug)
-    membership.user = user  # saves a query
+    membership = members.load_membership(user=cast(User, request.user), slug=slug)
+    if membership is None:
+        raise Http404
     if action is not None:
         roles.require_action(membership, action)
     return membership

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+import rawsql
 from charts import number_format
 from dashboard import money, rater_names, recent_activity, statistics
 from dashboard.recent_activity import RecentActivity
-from labeling.models import Assignment, Lane, Project, ProjectStats, Rater
+from labeling.models import Project, ProjectStats, Rater
 from labeling.models.rater import RaterStage
 from labeling.quality import pay
 from labeling.quality.protection import ProtectionStatus, describe_protection
@@ -132,7 +133,8 @@ def load_summaries(
     actor: Membership, raters: QuerySet[Rater], figures: dict[str, Any], now: dt.datetime, *, only: int | None = None
 ) -> list[AnnotatorSummary]:
     """Load annotators of a project from its stored figures. `only`: the key, if `raters` is one."""
-    seen = _load_last_seen(raters)
+    rows = list(raters.select_related("user"))
+    seen = _load_last_seen(actor.project_id, rows)
     activity = recent_activity.load_recent_activity(actor.project_id, now, rater_id=only)
     is_shown_pay = actor.project.pay_per_hour is not None and rater_names.can_see_names(actor)
     earned = pay.sum_by_rater(actor.project) if is_shown_pay else {}
@@ -141,19 +143,26 @@ def load_summaries(
             *(rater, figures.get(str(rater.pk), {}), actor, seen.get(rater.pk), activity.get(rater.pk)),
             cost=earned.get(rater.pk, Decimal(0)) if is_shown_pay else None,
         )
-        for rater in raters.select_related("user")
+        for rater in rows
     ]
 
 
-def _load_last_seen(raters: QuerySet[Rater]) -> dict[int, dt.datetime]:
-    """Return when each rater last received a trace: the newest assignment per lane is found by index."""
-    assigned = Assignment.objects.filter(held_at__isnull=False).order_by("-held_at").values("held_at")
-    newest_of_lane = assigned.filter(rater=OuterRef(OuterRef("pk")), lane=OuterRef("pk"))[:1]
-    lanes = Lane.objects.filter(project=OuterRef("project")).annotate(at=Subquery(newest_of_lane))
-    in_lanes = lanes.order_by(F("at").desc(nulls_last=True)).values("at")[:1]
-    without_lane = assigned.filter(rater=OuterRef("pk"), lane=None)[:1]
-    rows = raters.order_by().values_list("pk", Subquery(in_lanes), Subquery(without_lane))
-    return {pk: max(times) for pk, *values in rows if (times := [value for value in values if value])}
+# The newest assignment in each lane, and of those without a lane, is found by index.
+_LAST_SEEN = """
+SELECT rater.id, GREATEST(
+  (SELECT MAX(newest.held_at) FROM labeling_lane lane CROSS JOIN LATERAL (
+    SELECT held_at FROM labeling_assignment
+    WHERE rater_id = rater.id AND lane_id = lane.id AND held_at IS NOT NULL ORDER BY held_at DESC LIMIT 1) AS newest
+   WHERE lane.project_id = %(project)s),
+  (SELECT held_at FROM labeling_assignment
+   WHERE rater_id = rater.id AND lane_id IS NULL AND held_at IS NOT NULL ORDER BY held_at DESC LIMIT 1))
+FROM unnest(%(raters)s::bigint[]) AS rater (id)"""
+
+
+def _load_last_seen(project_id: int, raters: Sequence[Rater]) -> dict[int, dt.datetime | None]:
+    """Return when each rater last received a trace."""
+    keys = [rater.pk for rater in raters]
+    return dict(rawsql.fetch_rows(_LAST_SEEN, {"project": project_id, "raters": keys}))
 
 
 def select_listed(project: Project, figures: dict[str, Any]) -> tuple[list[int], int]:

@@ -9,6 +9,8 @@ from people import roles
 from people.models import Membership
 from people.roles import Action
 
+COLUMNS = ("kind", "labeler", "machine", "user__name", "user__username")  # that a name is made of
+
 
 def can_see_names(actor: Membership) -> bool:
     return roles.membership_may(actor, Action.INVITE)

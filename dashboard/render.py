@@ -1,10 +1,12 @@
 """Render one page of a project with the navigation, or one of its tables as CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -89,10 +91,11 @@ def project_page(
         if table is None:
             raise Http404
         return csv_response(request, actor, table)
+    addresses = _reverse_navigation(actor.project.slug)
     groups = [
         (label, allowed)
         for label, links in NAVIGATION
-        if (allowed := [link for link in links if _is_shown(link, actor)])
+        if (allowed := [(link, addresses[link.key]) for link in links if _is_shown(link, actor)])
     ]
     frame = {
         "actor": actor,
@@ -102,6 +105,12 @@ def project_page(
         "may": roles.ROLE_ACTIONS[Role(actor.role)],
     }
     return render(request, template, frame | context, status=status)
+
+
+@lru_cache(maxsize=1000)  # projects; each page shows all addresses
+def _reverse_navigation(slug: str) -> Mapping[str, str]:
+    keys = [link.key for _label, links in NAVIGATION for link in links]
+    return {key: reverse(f"dashboard:{key}", args=[slug]) for key in keys}
 
 
 def _is_shown(link: NavigationLink, actor: Membership) -> bool:

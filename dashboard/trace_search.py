@@ -68,8 +68,8 @@ class TraceSearchForm(forms.Form):
         self.actor = actor
         project = actor.project
         sources = Source.objects.filter(project=project).order_by("-pk").values_list("pk", "name")
-        raters = Rater.objects.filter(project=project).select_related("user").order_by("pk")[:MAX_CHOICES]
-        names = sorted((rater_names.get_display_name(each, actor), each.pk) for each in raters)
+        raters = Rater.objects.filter(project=project).select_related("user").order_by("pk").only(*rater_names.COLUMNS)
+        names = sorted((rater_names.get_display_name(each, actor), each.pk) for each in raters[:MAX_CHOICES])
         choices: dict[str, Sequence[tuple[Any, Any]]] = {
             "rater": [("", _("any annotator")), *((str(pk), name) for name, pk in names)],
             "tag": [("", _("any tag")), *((name, name) for name in tags.list_tags(project_id=project.pk))],

@@ -2,11 +2,12 @@
 entries."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from labeling.models import QueueEntry, Trace
+from labeling.models import Trace
 from labeling.models.consensus import Settlement, SettlementState
 from labeling.models.queue import SamplingSource
 from labeling.quality import settlements
@@ -15,8 +16,15 @@ from labeling.quality import settlements
 _GOLD_SOURCES = (SamplingSource.GOLD, SamplingSource.TRAINING, SamplingSource.SCREENING)
 
 
+class QueuePlace(NamedTuple):
+    """An entry of a trace in the queue: the source of its lane, and the remaining labels."""
+
+    arm: str
+    slots_left: int
+
+
 def explain_trace_status(
-    trace: Trace, settlement: Settlement | None, entries: Sequence[QueueEntry], *, n_labels: int = 0
+    trace: Trace, settlement: Settlement | None, entries: Sequence[QueuePlace], *, n_labels: int = 0
 ) -> str:
     """`n_labels` is the number of submissions by people. Before a settlement, they are imported ones."""
     if trace.withdrawn_at is not None:
@@ -35,13 +43,13 @@ def _explain_imported(n: int) -> str:
     return text % {"n": n}
 
 
-def _explain_queue(entries: Sequence[QueueEntry]) -> str:
+def _explain_queue(entries: Sequence[QueuePlace]) -> str:
     if not entries:
         return _("Not in the queue, so it will not be assigned.")
     entry = next((entry for entry in entries if entry.slots_left > 0), None)
     if entry is None:
         return _("Assigned; nothing submitted yet.")
-    return _explain_source(entry.lane.arm, entry.slots_left)
+    return _explain_source(entry.arm, entry.slots_left)
 
 
 def _explain_settlement(settlement: Settlement) -> str:
@@ -49,8 +57,8 @@ def _explain_settlement(settlement: Settlement) -> str:
     return f"{reason} {_('A reviewer will decide.')}" if settlement.state == SettlementState.CONTESTED else reason
 
 
-def _count_remaining(entries: Sequence[QueueEntry]) -> str:
-    n = sum(entry.slots_left for entry in entries if entry.lane.arm not in _GOLD_SOURCES)
+def _count_remaining(entries: Sequence[QueuePlace]) -> str:
+    n = sum(entry.slots_left for entry in entries if entry.arm not in _GOLD_SOURCES)
     return " " + ngettext("%(n)d label remaining.", "%(n)d labels remaining.", n) % {"n": n} if n else ""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+import rawsql
 from accounts import factors, tokens, users
 from accounts.models import User
 from events import audit_log, revocations
@@ -19,6 +20,14 @@ from labeling.projects import lifecycle
 from people import roles
 from people.models import Membership, MembershipQuerySet, Role
 from people.roles import NotAllowed
+from rawsql.model_rows import ModelColumns
+
+_MEMBERSHIP, _PROJECT = ModelColumns(Membership, "member"), ModelColumns(Project, "project")
+# Every page of a project loads both: the ORM took a quarter of the time of a small page.
+_LOAD_MEMBERSHIP = f"""
+SELECT {_MEMBERSHIP.sql}, {_PROJECT.sql}
+FROM people_membership member JOIN labeling_project project ON project.id = member.project_id
+WHERE member.user_id = %(user)s AND member.left_at IS NULL AND project.slug = %(slug)s"""  # noqa: S608  made of constants
 
 
 class LastOwner(Exception):
@@ -33,6 +42,17 @@ class NotAMember(NotAllowed):
 
     def __init__(self) -> None:
         super().__init__(_("Nothing was changed: you or the other person are no longer in the project."))
+
+
+def load_membership(*, user: User, slug: str) -> Membership | None:
+    """Return the user's current membership in a project, with the project and the user."""
+    rows = rawsql.fetch_rows(_LOAD_MEMBERSHIP, {"user": user.pk, "slug": slug})
+    if not rows:
+        return None
+    membership = _MEMBERSHIP.make_instance(rows[0][: len(_MEMBERSHIP)])
+    membership.project = _PROJECT.make_instance(rows[0][len(_MEMBERSHIP) :])
+    membership.user = user
+    return membership
 
 
 def get_membership(*, project: Project, user: User) -> Membership:

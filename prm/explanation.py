@@ -15,7 +15,7 @@ from formats import integers
 from labeling.models import Gold, QueueEntry, Trace, TraceDraw
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
-from prm import drawable_pool, registry, scores
+from prm import drawable_pool, scores
 from prm.models import PRM
 from prm.selection import acquisitions
 
@@ -160,7 +160,7 @@ def _find_prm(trace: Trace, draw: TraceDraw | None) -> PRM | None:
         prms = PRM.objects.filter(project=trace.project_id, version=version or 0)
         if prm := prms.defer("weights").first():
             return prm
-    return registry.current_prm(trace.project_id)
+    return PRM.objects.filter(project=trace.project_id, is_current=True).defer("weights", "trained").first()
 
 
 def _step_uncertainties(prm: PRM, trace: Trace) -> list[StepUncertainty]:

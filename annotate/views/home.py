@@ -26,10 +26,11 @@ LATEST_SUBMISSIONS = 6
 def show_home(request: UserRequest) -> HttpResponse:
     user, now = request.user, timezone.now()
     todos = todo.list_todos(user)
+    archived = roles.visible_projects(user, Action.READ).filter(state=ProjectState.ARCHIVED)
     context = {
         "work": [each for each in todos if each.rater],
         "managed": sorted(todo.list_managed_projects(todos), key=lambda each: each.project.name),
-        "archived": roles.visible_projects(user, Action.READ).filter(state=ProjectState.ARCHIVED).order_by("name")[:50],
+        "archived": archived.only("slug", "name").order_by("name")[:50],
         "may_create_projects": roles.may_create_projects(user),
         "now": now,
         "messages_to_me": MemberMessage.objects.unread_by(user)[:20],

@@ -97,8 +97,8 @@ def load_case(settlement: Settlement, actor: Membership, *, with_names: bool) ->
 def show_adjudication(request: HttpRequest, actor: Membership, trace: int | None = None) -> HttpResponse:
     """Show the given trace, or the first one for this person: their own, then the one that has waited longest."""
     if trace is None:
-        first = list_contested_for(project_id=actor.project_id, user=actor.user).first()
-        return _render_adjudication(request, actor, first)
+        queue = _load_queue(actor)
+        return _render_adjudication(request, actor, next(iter(queue), None), queue=queue)
     return _render_adjudication(request, actor, _get_settlement(actor, trace))
 
 
@@ -140,20 +140,29 @@ def _get_settlement(actor: Membership, trace: int) -> Settlement:
     return get_object_or_404(rows, pk=trace)
 
 
+def _load_queue(actor: Membership) -> list[Settlement]:
+    return list(list_contested_for(project_id=actor.project_id, user=actor.user)[: MAX_QUEUED + 1])
+
+
 def _render_adjudication(
-    request: HttpRequest, actor: Membership, settlement: Settlement | None, **context: Any
+    request: HttpRequest,
+    actor: Membership,
+    settlement: Settlement | None,
+    *,
+    queue: Sequence[Settlement] | None = None,
+    **context: Any,
 ) -> HttpResponse:
     """Render the page with `form`, `problem` and `status` in `context`."""
     may_see_names = rater_names.can_see_names(actor)
     with_names = request.GET.get("names") == "1" and may_see_names
-    queue = list(list_contested_for(project_id=actor.project_id, user=actor.user)[: MAX_QUEUED + 1])
+    queue = _load_queue(actor) if queue is None else queue
     guideline = actor.project.guideline
     return render.project_page(
         request,
         actor,
         "dashboard/adjudication.html",
         here="adjudication",
-        queue=queue[:MAX_QUEUED],
+        queue=[(each, getattr(each.trace, "adjudication_task", None)) for each in queue[:MAX_QUEUED]],
         has_more=len(queue) > MAX_QUEUED,
         case=load_case(settlement, actor, with_names=with_names) if settlement else None,
         guideline=rendering.to_html(guideline.body) if guideline else "",

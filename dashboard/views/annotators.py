@@ -35,6 +35,8 @@ from people.models import Membership
 from people.roles import Action
 
 PAGE_SIZE = 25  # submissions of one annotator
+_ASSIGNMENT_COLUMNS = ("trace", "submitted_at", "finish_reason", "set_aside")  # that the list shows
+_TRACE_COLUMNS = ("trace__problem__text", "trace__settlement__state")
 
 
 class PauseAnnotatorForm(forms.Form):
@@ -46,8 +48,7 @@ class AnnotatorsPage:
     people: Sequence[AnnotatorSummary]
     n: int  # all annotators of the project; `people` has at most MAX_LISTED
     threshold_status: GoldThresholdStatus
-    table: DataTable
-    days: DataTable
+    currency: str
     now: dt.datetime
     choice: str = ""
     q: str = ""
@@ -81,6 +82,11 @@ class AnnotatorsPage:
             if _matches_choice(person, self.choice, self.now) and words in person.name.casefold()
         ]
 
+    def build_tables(self) -> list[DataTable]:
+        """Build the tables to download; the page itself does not show them."""
+        activity = [(person.name, person.activity) for person in self.people if person.activity]
+        return [_build_table(self.people, self.currency), recent_activity.build_activity_table(activity)]
+
 
 def _matches_choice(person: AnnotatorSummary, choice: str, now: dt.datetime) -> bool:
     if choice == "active":
@@ -105,8 +111,7 @@ def load_annotators(actor: Membership, now: dt.datetime, *, choice: str = "", q:
         people=people,
         n=n,
         threshold_status=describe_gold_threshold(project.gold_bar, monitoring),
-        table=_build_table(people, project.currency),
-        days=recent_activity.build_activity_table([(each.name, each.activity) for each in people if each.activity]),
+        currency=project.currency,
         now=now,
         choice=choice,
         q=q.strip(),
@@ -204,7 +209,7 @@ def show_annotators(request: HttpRequest, actor: Membership) -> HttpResponse:
         actor,
         "dashboard/annotators.html",
         here="annotators",
-        tables=[annotators.table, annotators.days],
+        tables=annotators.build_tables() if "csv" in request.GET else [],
         annotators=annotators,
         answered=find_unseen_answers(actor.project),
     )
@@ -217,6 +222,7 @@ def show_annotator(request: HttpRequest, actor: Membership, rater: int) -> HttpR
         raise Http404
     days = recent_activity.draw_activity_chart(person.activity) if person.activity else None
     submitted = Assignment.objects.submitted().filter(rater=rater).select_related("trace__problem", "trace__settlement")
+    submitted = submitted.only(*_ASSIGNMENT_COLUMNS, *_TRACE_COLUMNS)
     rows = paging.paginate(submitted, request.GET, size=PAGE_SIZE, is_scattered=True)
     set_asides = list_set_asides(person.rater)
     return render.project_page(

@@ -60,7 +60,6 @@ def load_overview(project: Project, now: dt.datetime, *, weeks: int | None = Non
         "total_cost": money.format_amount(project, cost),
         "n_steps": n_steps,
         "is_imported": is_imported,
-        "n_contested": list_contested(project_id=project.pk).order_by().count(),
         "charts": overview_charts.build_overview_charts(
             project, days, end, total, list(list_daily_stats(project_id=project.pk)), weeks
         ),
@@ -98,10 +97,14 @@ class TodoItem:
         return f"{MAX_COUNT}+" if self.n > MAX_COUNT else str(self.n)
 
 
-def load_todo(actor: Membership, *, is_new: bool = False, n_flagged: int = 0) -> list[TodoItem]:
+def load_todo(actor: Membership, *, is_new: bool = False, n_flagged: int = 0, n_contested: int = 0) -> list[TodoItem]:
     """Return the items this member may act on, most urgent first. `is_new`: the project has no submission yet."""
     slug, project = actor.project.slug, actor.project
     items = []
+    if n_contested and roles.membership_may(actor, Action.ADJUDICATE):
+        label = ngettext("Contested trace", "Contested traces", n_contested)
+        hint = _("annotators disagree; decide the first error")
+        items.append(TodoItem("contested", label, hint, _build_url(slug, "adjudication"), n_contested))
     for key, action, rows, label, hint, page in _list_counted_items(project):
         if roles.membership_may(actor, action) and (n := rows[: MAX_COUNT + 1].count()):
             items.append(TodoItem(key, label % n, hint, _build_url(slug, page), n))
@@ -124,9 +127,6 @@ def _build_url(slug: str, page: str) -> str:
 
 def _list_counted_items(project: Project) -> Iterator[tuple[str, Action, QuerySet[Any], Any, str, str]]:
     """Yield the key, the required action, the rows, the label by their number, the hint, the page with its query."""
-    label, hint = ngettext_lazy("Contested trace", "Contested traces"), _("annotators disagree; decide the first error")
-    contested = list_contested(project_id=project.pk).order_by()
-    yield "contested", Action.ADJUDICATE, contested, label, hint, "adjudication"
     members = Rater.objects.members().active().filter(project=project)
     label = ngettext_lazy("Paused annotator", "Paused annotators")
     paused, hint = members.filter(paused_at__isnull=False), _("review their work, then resume or retrain them")
@@ -167,6 +167,7 @@ def show_overview(request: HttpRequest, actor: Membership) -> HttpResponse:
     weeks = RECENT_WEEKS if request.GET.get("weeks") == str(RECENT_WEEKS) else None
     overview = load_overview(actor.project, timezone.now(), weeks=weeks)
     n_flagged = count_flagged_annotators(actor.project, overview["stats"]) if overview else 0
+    n_contested = list_contested(project_id=actor.project_id).order_by().count()
     await_stats(stats=overview["stats"] if overview else None, now=timezone.now())
     return render.project_page(
         request,
@@ -175,6 +176,7 @@ def show_overview(request: HttpRequest, actor: Membership) -> HttpResponse:
         here="overview",
         tables=[chart.table for chart in overview["charts"].values()] if overview else [],
         overview=overview,
-        todo=load_todo(actor, is_new=overview is None, n_flagged=n_flagged),
+        n_contested=n_contested,
+        todo=load_todo(actor, is_new=overview is None, n_flagged=n_flagged, n_contested=n_contested),
         weeks=weeks,
     )

@@ -93,7 +93,10 @@ class SetAsideRow:
 
 
 def list_set_asides(rater: Rater) -> list[SetAsideRow]:
-    rows = SetAside.objects.filter(rater=rater).select_related("made_by", "undone_by").order_by("-made_at", "-pk")[:20]
+    decisions = SetAside.objects.filter(rater=rater).select_related("made_by", "undone_by")
+    rows = list(decisions.order_by("-made_at", "-pk")[:20])
+    if not rows:
+        return []
     unfinished = Job.objects.unfinished().filter(kind=set_aside.KIND, subject=f"project:{rater.project_id}")
     running = set(unfinished.values_list("arguments__set_aside", flat=True))
     return [SetAsideRow(row, row.assignments.count(), row.pk in running) for row in rows]

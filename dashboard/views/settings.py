@@ -384,6 +384,16 @@ def _render_guideline_editor(
         consent_form=consent_form or ConsentForm(initial=initial, prefix=None, auto_id="id_consent_%s"),
         templates=guidelines.TEMPLATES.items(),
         versions=versions.order_by("-version")[:50],
-        current=rendering.to_html(actor.project.guideline.body) if actor.project.guideline else "",
-        consent=rendering.to_html(initial["body"]),
+        **_render_texts(actor, initial["body"]),
     )
+
+
+def _render_texts(actor: Membership, consent: str) -> dict[str, Any]:
+    """Render guideline and consent for members who only read them."""
+    if roles.membership_may(actor, Action.GUIDE):
+        return {}
+    guideline = actor.project.guideline
+    return {
+        "current": rendering.to_html(guideline.body) if guideline else "",
+        "consent": rendering.to_html(consent),
+    }

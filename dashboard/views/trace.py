@@ -251,11 +251,12 @@ def _load_status(trace: Trace, numbers: StepNumbers, n_labels: int) -> TraceStat
     consensus = Consensus.objects.filter(trace=trace, revision=revision).select_related("fit").first()
     gold = Gold.objects.active().filter(trace=trace).select_related("made_by").order_by("pk")
     error = consensus.first_error if consensus else None
+    places = [trace_status.QueuePlace(entry.lane.arm, entry.slots_left) for entry in entries]
     return TraceStatus(
         consensus=consensus,
         entries=entries,
         gold=[(row, trace_steps.describe_accepted_errors(row, numbers)) for row in gold],
-        why=trace_status.explain_trace_status(trace, settlement, entries, n_labels=n_labels),
+        why=trace_status.explain_trace_status(trace, settlement, places, n_labels=n_labels),
         is_resolved=settlement is not None and settlement.state in settlements.RESOLVED_STATES,
         is_submitted=settlement is not None and trace.kind != TraceKind.LIVE,
         error=None if error is None else numbers.at(trace.pk, error),

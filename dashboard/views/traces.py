@@ -1,13 +1,14 @@
 """The list of traces, with its search, and the actions on many traces. One page examines a bounded number of rows,
 however many the project has."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,18 +16,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+import rawsql
 from accounts.models import User
-from dashboard import paging, rater_names, trace_status
+from dashboard import paging, rater_names
 from dashboard.access import post_view, safe_view
 from dashboard.figures import DataTable, TableColumn, number_columns
 from dashboard.render import csv_response, project_page
 from dashboard.trace_search import TraceSearchForm
+from dashboard.trace_status import QueuePlace, explain_trace_status
 from labeling import queue, trace_actions
-from labeling.models import Assignment, Gold, Project, QueueEntry, Rater, RaterGroup, Trace, TraceTag
-from labeling.models.assignment import AssignmentPurpose
+from labeling.models import Project, Rater, RaterGroup, Trace
 from labeling.models.consensus import Settlement
 from labeling.models.gold import GoldUse
-from labeling.models.rater import RaterKind
 from labeling.quality import consensus
 from labeling.quality.adjudication import withdraw_traces
 from labeling.quality.adjudicators import assign_adjudication
@@ -38,6 +39,7 @@ from people.roles import Action
 
 MAX_SELECTED = 500  # for one action
 EVERYONE = "all"
+_TRACE_ROWS = rawsql.load_sql(__file__, "trace_rows.sql")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def show_traces(request: HttpRequest, actor: Membership) -> HttpResponse:
 def _render_traces(
     request: HttpRequest, actor: Membership, *, status: int = 200, actions: "TraceActionForm | None" = None
 ) -> HttpResponse:
-    """Show a page of traces. An invalid search shows all of them."""
+    """Show a page of traces. An invalid search shows all of them. The fields of the actions are shown for
+    ?actions=open."""
     query = QueryDict(request.POST.get("query", "")) if request.method == "POST" else request.GET
     form = TraceSearchForm(query, actor=actor)
     everything = Trace.objects.filter(project=actor.project)
@@ -80,46 +83,43 @@ def _render_traces(
         is_search=is_search,
         form=form,
         query=query.urlencode(),
-        actions=actions or TraceActionForm(actor=actor),
+        actions=actions or (TraceActionForm(actor=actor) if "actions" in query else None),
         may={name for name, action in ACTIONS.items() if roles.membership_may(actor, action.allowed)},
     )
 
 
-def count_labels(traces: Sequence[int]) -> Counter[tuple[int, bool]]:
-    """Count the submissions of each trace that count, imported ones too, by whether a machine made them."""
-    work = Assignment.objects.counted().filter(trace__in=traces, purpose=AssignmentPurpose.WORK)
-    is_machine = work.annotate(is_machine=Q(rater__kind=RaterKind.MACHINE)).order_by()
-    rows = is_machine.values_list("trace", "is_machine").annotate(n=Count("pk"))
-    return Counter({(trace, by_machine): n for trace, by_machine, n in rows})
+class TraceListFacts(NamedTuple):
+    """What the list shows of a trace beside its own row. The columns of trace_rows.sql."""
+
+    trace_id: int
+    is_gold: bool
+    n_by_people: int
+    n_by_machines: int
+    tags: Sequence[str]
+    arms: Sequence[str] | None  # of its queue entries
+    slots_left: Sequence[int] | None
 
 
 def _build_rows(traces: Sequence[Trace]) -> list[TraceRow]:
-    keys = [trace.pk for trace in traces]
-    entries = defaultdict(list)
-    for entry in QueueEntry.objects.filter(trace__in=keys).select_related("lane").order_by("pk"):
-        entries[entry.trace_id].append(entry)
-    gold = set(Gold.objects.active().filter(trace__in=keys).values_list("trace_id", flat=True))
-    labels, names = count_labels(keys), _load_tags(keys)
+    parameters = {"traces": [trace.pk for trace in traces]}
+    listed = {row.trace_id: row for row in rawsql.fetch_named(TraceListFacts, _TRACE_ROWS, parameters)}
     return [
         TraceRow(
             trace,
             settlement,
-            trace_status.explain_trace_status(trace, settlement, entries[trace.pk], n_labels=labels[trace.pk, False]),
-            is_gold=trace.pk in gold,
-            n_labels=labels[trace.pk, False],
-            n_machine_labels=labels[trace.pk, True],
-            tags=names[trace.pk],
+            explain_trace_status(trace, settlement, _list_queue_places(row), n_labels=row.n_by_people),
+            is_gold=row.is_gold,
+            n_labels=row.n_by_people,
+            n_machine_labels=row.n_by_machines,
+            tags=row.tags,
         )
         for trace in traces
-        for settlement in [getattr(trace, "settlement", None)]
+        for row, settlement in [(listed[trace.pk], getattr(trace, "settlement", None))]
     ]
 
 
-def _load_tags(traces: Sequence[int]) -> dict[int, list[str]]:
-    names: dict[int, list[str]] = defaultdict(list)
-    for trace, name in TraceTag.objects.filter(trace__in=traces).order_by("name").values_list("trace_id", "name"):
-        names[trace].append(name)
-    return names
+def _list_queue_places(row: TraceListFacts) -> list[QueuePlace]:
+    return [QueuePlace(*place) for place in zip(row.arms or (), row.slots_left or (), strict=True)]
 
 
 class TraceActionForm(forms.Form):
@@ -132,6 +132,7 @@ class TraceActionForm(forms.Form):
     reason = forms.CharField(label=gettext_lazy("Reason for withdrawing"), max_length=200, required=False)
 
     def __init__(self, *args: object, actor: Membership, **kwargs: object) -> None:
+        kwargs.setdefault("auto_id", "id_action_%s")  # the search has a tag too
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed on
         project = actor.project
         groups = RaterGroup.objects.named().filter(project=project).order_by("name")

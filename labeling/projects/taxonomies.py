@@ -31,13 +31,13 @@ class Taxonomy(NamedTuple):
 def load_taxonomy(project: Project, body: str | None = None) -> Taxonomy:
     """Return what the project asks now, or would with this text of the guideline. What it does not ask is empty."""
     rules = rating_rules.load_rating_rules(project)
-    if body is None:
+    if body is None and project.asks_clauses:  # else the guideline is not needed
         body = project.guideline.body if project.guideline else ""
     return Taxonomy(
         kinds=rules.kinds if project.asks_error_category else (),
         severities=tuple(rating_rules.name_severities(project).values()) if project.asks_severity else (),
         questions=trace_questions.load_trace_questions(project),
-        clauses=clauses.parse_clauses(body) if project.asks_clauses else (),
+        clauses=clauses.parse_clauses(body or "") if project.asks_clauses else (),
     )
 
 

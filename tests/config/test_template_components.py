@@ -5,6 +5,7 @@ import re
 import pytest
 from django import forms
 from django.template import Context, Template
+from django.urls import NoReverseMatch
 
 
 def render(source: str, **context: object) -> str:
@@ -97,3 +98,12 @@ def test_rating_mark_has_a_shape_for_each_rating(rating: int, css: str) -> None:
 
 def test_missing_rating_is_text() -> None:
     assert "<svg" not in render("{% rating_mark r %}", r=None)
+
+
+def test_address_is_escaped_kept_or_missing() -> None:
+    for _ in range(2):  # the second one is remembered
+        assert render('{% url "dashboard:trace" slug 7 %}', slug="a") == "/projects/a/traces/7/"
+    assert render('{% url "dashboard:trace" slug=slug trace=7 %}', slug="b") == "/projects/b/traces/7/"
+    assert render('{% url "nowhere" 1 as address %}[{{ address }}]') == "[]"
+    with pytest.raises(NoReverseMatch):
+        render('{% url "nowhere" 1 %}')

@@ -3,6 +3,7 @@
 import pytest
 
 from dashboard import trace_status
+from dashboard.trace_status import QueuePlace
 from labeling.models.queue import SamplingSource
 from tests import factories
 
@@ -13,8 +14,7 @@ def test_every_sampling_source_has_a_text_with_its_number() -> None:
     project = factories.make_project()
     for source in SamplingSource:
         trace = factories.make_trace(project, ["One."])
-        entry = factories.make_entry(factories.make_lane(project, source), trace, slots=2)
-        text = trace_status.explain_trace_status(trace, None, [entry])
+        text = trace_status.explain_trace_status(trace, None, [QueuePlace(source, 2)])
         assert text
         assert "%" not in text
         has_number = source not in (SamplingSource.TRAINING, SamplingSource.SCREENING, SamplingSource.OPINION)
@@ -23,15 +23,11 @@ def test_every_sampling_source_has_a_text_with_its_number() -> None:
 
 def test_one_label_and_two_labels_read_differently() -> None:
     trace = factories.make_trace(factories.make_project(), ["One."])
-    lane = factories.make_lane(trace.project, "reserve")
-    entry = factories.make_entry(lane, trace, slots=1)
-    one = trace_status.explain_trace_status(trace, None, [entry])
-    entry.slots_left = 2
-    assert trace_status.explain_trace_status(trace, None, [entry]) != one.replace("1", "2")
+    one, two = (trace_status.explain_trace_status(trace, None, [QueuePlace("reserve", n)]) for n in (1, 2))
+    assert two != one.replace("1", "2")
 
 
 def test_trace_outside_the_queue_is_not_the_same_as_an_assigned_one() -> None:
     trace = factories.make_trace(factories.make_project(), ["One."])
-    entry = factories.make_entry(factories.make_lane(trace.project), trace, slots=1)
-    entry.slots_left = 0
-    assert trace_status.explain_trace_status(trace, None, []) != trace_status.explain_trace_status(trace, None, [entry])
+    assigned = trace_status.explain_trace_status(trace, None, [QueuePlace("uniform", 0)])
+    assert trace_status.explain_trace_status(trace, None, []) != assigned

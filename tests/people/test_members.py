@@ -1,6 +1,7 @@
 """Joining, changing roles and leaving."""
 
 import datetime as dt
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,21 @@ def whats() -> list[str]:
 
 def test_only_annotators_become_raters_on_joining(cast: Personas) -> None:
     assert list(Rater.objects.values_list("user__username", flat=True)) == ["annotator"]
+
+
+def test_loaded_membership_is_that_of_the_database(cast: Personas) -> None:
+    cast.project.rating_rules, cast.project.pay_per_hour = {"kinds": []}, Decimal("12.50")
+    cast.project.save()
+    loaded = members.load_membership(user=cast.lead, slug=cast.project.slug)
+    stored = Membership.objects.select_related("project").get(user=cast.lead, project=cast.project)
+    assert loaded is not None
+    for row, other in ((loaded, stored), (loaded.project, stored.project)):
+        assert {f.attname: getattr(row, f.attname) for f in row._meta.concrete_fields} == {
+            f.attname: getattr(other, f.attname) for f in other._meta.concrete_fields
+        }
+    assert members.load_membership(user=cast.neighbour, slug=cast.project.slug) is None
+    Membership.objects.filter(pk=stored.pk).update(left_at=factories.NOW)
+    assert members.load_membership(user=cast.lead, slug=cast.project.slug) is None
 
 
 def test_rejoining_restores_the_rater(cast: Personas, now: dt.datetime) -> None:

@@ -1,6 +1,6 @@
 """Render Markdown of a project as safe HTML: tags and attributes outside the allow-list are removed."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 import nh3
 from markdown_it import MarkdownIt
@@ -29,6 +29,7 @@ _ATTRIBUTES = {
 _SCROLLING_PRE = '<pre tabindex="0" role="group">'
 
 
+@lru_cache(maxsize=16)  # pages of a project render the same guideline again and again
 def to_html(markdown: str) -> str:
     """Render Markdown. Headings are lowered by one level, because the page has its own first one. Formulas show their
     source until a script typesets them."""

@@ -57,7 +57,7 @@ def test_page_shows_the_oldest_case_with_its_submissions(client: Client, cast: P
     assert response.context["case"]["trace"] == older
     assert [rater.error for rater in response.context["case"]["raters"]] == [1, 2, None]
     assert [step.is_split for step in response.context["case"]["steps"]] == [True, True, False]
-    assert [row.trace for row in response.context["queue"]] == [older, younger]
+    assert [row.trace for row, _task in response.context["queue"]] == [older, younger]
     assert get_page(client, cast, younger).context["case"]["trace"] == younger
 
 

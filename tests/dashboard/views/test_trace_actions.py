@@ -56,6 +56,15 @@ def test_tags_are_added_removed_and_found(client: Client, cast: Personas, traces
     act(client, cast, "tag", traces, status=422)
 
 
+def test_fields_of_the_actions_are_shown_when_opened(client: Client, cast: Personas, traces: list[int]) -> None:
+    act(client, cast, "tag", traces[:1], tag="hard")
+    address = reverse("dashboard:traces", args=[cast.project.slug])
+    folded, opened = (client.get(address, {"tag": "hard", **query}) for query in ({}, {"actions": "open"}))
+    assert [row.trace.pk for row in opened.context["traces"]] == traces[:1]
+    assert [b'name="audience"' in page.content for page in (folded, opened)] == [False, True]
+    assert f'hx-get="{address}?tag=hard&amp;actions=open"' in folded.content.decode()
+
+
 def test_all_that_match_the_search_are_changed(client: Client, cast: Personas, traces: list[int]) -> None:
     act(client, cast, "tag", traces[:2], tag="hard")
     act(client, cast, "tag", [], scope="all", query="tag=hard", tag="harder")
