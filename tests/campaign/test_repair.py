@@ -2,14 +2,13 @@
 and the traces that they spoiled are labeled again.
 
 Twelve simulated campaigns keep the limits. One over HTTP keeps them too, and the simulation settles its labels exactly
-as the platform does. `CAMPAIGN_SEEDS="1 2 3"` tests other seeds over HTTP; `-o junit_family=xunit1 --junit-xml` records
-the figures."""
+as the platform does. Only the number of traces between the decision on a pause and the pause varies from run to run.
+`CAMPAIGN_SEEDS="1 2 3"` tests other seeds over HTTP; `-o junit_family=xunit1 --junit-xml FILE` records the figures."""
 
 import io
 import json
 import os
 import random
-import secrets
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from tests.labeling.quality.test_project_stats_recomputed import assert_page_equ
 
 pytestmark = [pytest.mark.fault]
 REFRESHED_EVERY, SOON, STATS_EVERY = 5, 60, 20  # rounds
-SEEDS = [int(seed) for seed in os.environ.get("CAMPAIGN_SEEDS", "14").split()]
+SEEDS = [int(seed) for seed in os.environ.get("CAMPAIGN_SEEDS", "2").split()]
 MOST_WRONG, MOST_LABELS = 0.03, 1.15
 AS_GOOD = 0.99  # traces settled right, to those that the best method of `manage.py consensus` finds
 MOST_ROUNDS, NIGHTS = 400, 2
@@ -130,19 +129,13 @@ def infer(file: Path, method: str, campaign: Campaign) -> Iterator[tuple[int, in
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", SEEDS)
 def test_campaign_protects_itself_and_is_repaired(
-    tmp_path: Path,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    seed: int,
-    record_property: Callable[[str, object], None],
+    tmp_path: Path, settings: Any, seed: int, record_property: Callable[[str, object], None]
 ) -> None:
     settings.DATA_DIR = tmp_path  # of the snapshots
     random.seed(seed)  # shares of gold
-    monkeypatch.setattr(secrets, "randbelow", random.Random(seed).randrange)  # traces until a pause
     campaign = Campaign(tmp_path, *settling.create_project(seed, is_clean=False), slug="spoiled")
     lead = join(campaign.project, factories.make_user(), "lead")
     result = run_campaign(campaign, lead)
@@ -167,7 +160,7 @@ def test_campaign_protects_itself_and_is_repaired(
 
 
 def assert_bad_annotators_were_paused(campaign: Campaign) -> None:
-    """The two bad ones in time, and nobody else, each by the check and with the evidence in the log."""
+    """Only the two bad ones, in time, by the check, and with the evidence in the log."""
     paused = find_paused(campaign)
     assert [person.number for person in paused] == [0, 1]
     assert paused[0].n_submitted <= protection.ALL_POSITIVE_BY
