@@ -116,11 +116,14 @@ class SimulatedProject:
         project.clock = np.random.default_rng([seed, 1])  # of its own, so that times change no results
         return project
 
-    def record(self, number: int, rater: SimulatedRater, trace: int) -> int:
-        """Let a rater label a trace. Return the result."""
+    def draw_result(self, number: int, rater: SimulatedRater, trace: int) -> int:
         length, seed = int(self.lengths[trace]), self.answer_seed
         answers = self.random if seed is None else np.random.default_rng([seed, number, trace])
-        end = rater.report(int(self.truth[trace]), length, int(self.domains[trace]), answers)
+        return rater.report(int(self.truth[trace]), length, int(self.domains[trace]), answers)
+
+    def record(self, number: int, rater: SimulatedRater, trace: int) -> int:
+        """Let a rater label a trace. Return the result."""
+        length, end = int(self.lengths[trace]), self.draw_result(number, rater, trace)
         words = np.maximum(self.clock.lognormal(3.4, 0.55, length), 3).astype(np.int64)
         n_rated = min(end + 1, length)
         seconds = rater.spend(words, n_rated, self.clock)

@@ -24,8 +24,8 @@ from bench import protection
 from bench.protection import SimulatedProject, SimulatedRater
 from labeling.models import Project, RaterModelFit
 from labeling.models.consensus import FitBasis
-from labeling.quality import rater_model, redundancy
-from labeling.quality.rater_model import Posterior, TraceShape
+from labeling.quality import posteriors, rater_model, redundancy
+from labeling.quality.posteriors import Posterior, TraceShape
 from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
 from labeling.quality.submitted_reports import RevisionReport
 from stats import rater_protection
@@ -66,21 +66,25 @@ class SettledProject:
             if found is None:
                 return False
             trace = found
-            self.due.add(trace)
+        self.record(number, rater, trace)
+        return True
+
+    def record(self, number: int, rater: SimulatedRater, trace: int) -> None:
         self.votes[trace][number] = self.project.record(number, rater, trace)
         self.all_reports.append(self._make_report(trace, number))
-        return True
+        if trace < TRACES:
+            self.due.add(trace)
 
     def settle_due(self) -> None:
         self.settle(sorted(self.due))
         self.due.clear()
 
     def settle(self, traces: Iterable[int]) -> None:
-        posteriors = self._compute_posteriors(traces)
+        found = self._compute_posteriors(traces)
         for trace in traces:
             self.settled.pop(trace, None)
             self.closed.discard(trace)
-            weighed = self._weigh(trace, posteriors.get(trace))
+            weighed = self._weigh(trace, found.get(trace))
             n_votes = len(self.votes[trace])
             if weighed.course == ResolutionCourse.ASK and n_votes >= LIMIT and weighed.otherwise:
                 weighed = weighed.otherwise
@@ -110,7 +114,7 @@ class SettledProject:
         reports = self._list_reports(traces)
         if self.fit is None or not reports:
             return {}
-        return rater_model.compute_posteriors(self.fit, self.load_shapes(reports), reports)
+        return posteriors.compute_posteriors(self.fit, self.load_shapes(reports), reports)
 
     def _list_reports(self, traces: Iterable[int]) -> list[RevisionReport]:
         return [self._make_report(trace, rater) for trace in traces for rater in self.votes[trace]]
@@ -130,8 +134,11 @@ class SettledProject:
         evidence = rater_protection.weigh_evidence(self.project.observe())
         for number in {n for n, each in enumerate(evidence) if each.is_overwhelming} - self.paused:
             self.paused.add(number)
-            mine = [trace for trace, votes in self.votes.items() if votes.pop(number, None) is not None]
-            self.settle([trace for trace in mine if trace < TRACES])
+            self.set_labels_aside(number)
+
+    def set_labels_aside(self, number: int) -> None:
+        mine = [trace for trace, votes in self.votes.items() if votes.pop(number, None) is not None]
+        self.settle([trace for trace in mine if trace < TRACES])
 
     def fit_if_grown(self) -> None:
         if self.n_live >= max(rater_model.MIN_SUBMISSIONS, rater_model.MIN_GROWTH * self.n_fitted):
@@ -155,9 +162,9 @@ class SettledProject:
         if before is None or settles_now:
             self.settle(list(self.settled))
         elif self.fit.settles_traces:
-            posteriors = self._compute_posteriors(self.settled)
+            found = self._compute_posteriors(self.settled)
             places = {trace: self.find_first_error(trace, end) for trace, end in self.settled.items()}
-            self.settle([t for t in places if posteriors[t].probability_at(places[t]) < redundancy.DOUBTFUL])
+            self.settle([t for t in places if found[t].probability_at(places[t]) < redundancy.DOUBTFUL])
 
 
 class CampaignResult(NamedTuple):
@@ -175,13 +182,19 @@ class CampaignResult(NamedTuple):
         return self.n_wrong / self.n_settled
 
 
-def run_campaign(seed: int, *, uses_model: bool = True, is_clean: bool = False, has_bad: bool = True) -> CampaignResult:
-    """Run a campaign until nothing is left to label. Without `has_bad`, the six other raters work alone."""
+def create_project(seed: int, *, is_clean: bool) -> tuple[SimulatedProject, list[SimulatedRater]]:
+    """Return the traces of a campaign and its raters, the bad ones first."""
     project = SimulatedProject.create(traces=TRACES, gold=GOLD, error_shares=[0.67], overlap=OVERLAP, seed=seed)
     people = [protection.draw_honest(project.random) for _ in range(RATERS)]
     project.answer_seed = seed
     if not is_clean:
         people[:BAD] = [protection.ALL_POSITIVE, protection.FINDS_FEW]
+    return project, people
+
+
+def run_campaign(seed: int, *, uses_model: bool = True, is_clean: bool = False, has_bad: bool = True) -> CampaignResult:
+    """Run a campaign until nothing is left to label. Without `has_bad`, the six other raters work alone."""
+    project, people = create_project(seed, is_clean=is_clean)
     campaign, number, n_idle, nights = SettledProject(project, uses_model), 0, 0, 0
     first = 0 if has_bad or is_clean else BAD
     while True:
@@ -205,7 +218,7 @@ def measure(campaign: SettledProject) -> CampaignResult:
     work = [report for report in campaign.all_reports if report.trace_id < TRACES]
     shapes = campaign.load_shapes(work)
     fit = rater_model.build_fit(campaign.settings, work, gold={}, shapes=shapes, basis=FitBasis.BLIND, now=NOW)
-    found = rater_model.compute_posteriors(fit, shapes, work)
+    found = posteriors.compute_posteriors(fit, shapes, work)
     return CampaignResult(
         n_labels=len(work),
         n_settled=len(campaign.settled),

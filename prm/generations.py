@@ -80,10 +80,11 @@ def start_due_generations(*, now: dt.datetime) -> int:
 
 def count_new_submissions(project: Project) -> int:
     """Count the submissions of ordinary work by people since the last generation started. Training leaves out those of
-    people who saw a machine's labels."""
+    people who saw a machine's labels, and those that were set aside."""
     last = Generation.objects.filter(project=project).order_by("-number").first()
     submissions = Submission.objects.filter(project=project, revision=1, assignment__purpose=AssignmentPurpose.WORK)
-    submissions = submissions.filter(assignment__is_assisted=False).exclude(assignment__rater__kind=RaterKind.MACHINE)
+    submissions = submissions.filter(assignment__is_assisted=False, assignment__set_aside=None)
+    submissions = submissions.exclude(assignment__rater__kind=RaterKind.MACHINE)
     return (submissions.filter(submitted_at__gt=last.started_at) if last else submissions).count()
 
 

@@ -14,9 +14,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.models import Consensus, FirstErrorReport, Project, Rater, RaterModelFit
 from labeling.models.consensus import ConsensusSource
-from labeling.quality import consensus, rater_model, redundancy, settlements, submitted_reports
+from labeling.quality import consensus, posteriors, rater_model, redundancy, settlements, submitted_reports
 from labeling.quality.consensus import RevisionDraft
-from labeling.quality.rater_model import Posterior
+from labeling.quality.posteriors import Posterior
 from stats import label_votes
 
 CHUNK = 500  # traces
@@ -73,13 +73,13 @@ def infer_consensus(*, project: Project, revisions: Sequence[Consensus], choice:
     }
     fit = rater_model.load_current_fit(project.pk)
     reports = [report for each in remaining.values() for report in each]
-    posteriors = {}
+    trace_posteriors = {}
     if fit is not None and reports:
-        posteriors = rater_model.compute_posteriors(fit, rater_model.load_trace_shapes(remaining), reports)
+        trace_posteriors = posteriors.compute_posteriors(fit, posteriors.load_trace_shapes(remaining), reports)
     ratings = consensus.load_ratings(reports)
     inferred = []
     for row in revisions:
-        own, posterior = remaining[row.trace_id], posteriors.get(row.trace_id)
+        own, posterior = remaining[row.trace_id], trace_posteriors.get(row.trace_id)
         votes = [report.position for report in own if not report.is_censored]
         is_decided = row.source == ConsensusSource.PERSON
         place = (row.first_error,) if is_decided else _find_first_error(project, votes, fit, posterior)

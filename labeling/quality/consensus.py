@@ -16,7 +16,7 @@ from accounts.models import User
 from labeling.models import Consensus, Judgment, Project, Settlement
 from labeling.models.consensus import ConsensusSource, SettlementState
 from labeling.models.project import EVERY_STEP_PROTOCOLS
-from labeling.quality.rater_model import PROBABILITY_DIGITS, Posterior
+from labeling.quality.posteriors import PROBABILITY_DIGITS, Posterior
 from labeling.quality.settlements import RESOLVED_STATES
 from labeling.quality.submitted_reports import RevisionReport
 

@@ -20,8 +20,8 @@ from labeling import raters
 from labeling.models import FirstErrorReport, GoldAnswer, Project, Rater
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.project import Protocol
-from labeling.quality import gold_monitor, rater_model
-from labeling.quality.rater_model import TraceShape
+from labeling.quality import gold_monitor, posteriors
+from labeling.quality.posteriors import TraceShape
 from labeling.quality.signals import SubmissionRow
 from labeling.quality.submitted_reports import RevisionReport
 from stats import rater_protection
@@ -157,10 +157,10 @@ def _as_json(evidence: RaterEvidence) -> dict[str, Any]:
 def _observe(project: Project, timed: Mapping[int, SubmissionRow]) -> tuple[ObservedWork, list[int]]:
     """Return the latest reports in the order of their assignments, and the rater of each number."""
     work, answers, accepted = _load_work(project), *_load_gold(project)
-    shapes = rater_model.load_trace_shapes({each.report.trace_id for each in (*work, *answers)})
+    shapes = posteriors.load_trace_shapes({each.report.trace_id for each in (*work, *answers)})
     counted = [each for each in (*work, *answers) if _has_place(shapes, each.report)]
     counted.sort(key=lambda each: each.report.assignment_id)
-    arrays, traces, people = rater_model.build_report_arrays(shapes, [each.report for each in counted])
+    arrays, traces, people = posteriors.build_report_arrays(shapes, [each.report for each in counted])
     times = [timed.get(each.report.assignment_id) for each in counted]
     known = {
         number: {shapes[trace].place_of(error) for error in accepted[trace]}

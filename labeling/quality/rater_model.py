@@ -19,8 +19,7 @@ its own trace.
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,17 +40,16 @@ from labeling.models import (
     RaterModelFit,
     ReportCount,
     Settlement,
-    Step,
 )
 from labeling.models.consensus import FitBasis, SettlementState
 from labeling.models.gold import GoldUse, GoldVerdict
 from labeling.models.project import Protocol
-from labeling.quality import redundancy, settlements, submitted_reports
+from labeling.quality import posteriors, redundancy, settlements, submitted_reports
+from labeling.quality.posteriors import TraceShape
 from labeling.quality.redundancy import ResolutionCourse
 from labeling.quality.submitted_reports import RevisionReport
 from stats import calibration, first_error_dawid_skene, first_error_reports
 from stats.arrays import Bools, Floats
-from stats.calibration import Temperature
 from stats.first_error_dawid_skene import FirstErrorFit
 from stats.first_error_reports import FirstErrorPlaces, ReportArrays
 
@@ -65,7 +63,6 @@ _FOLDS = 3  # of gold, for its evaluation
 MAX_GROUPS = 3  # of answers of one gold trace
 _MARK_CHUNK = 1000
 _REPORT_COLUMNS = ("assignment_id", "revision", "trace_id", "rater_id", "first_error", "n_passed", "is_censored")
-PROBABILITY_DIGITS = 6  # stored digits
 
 
 def load_current_fit(project_id: int, basis: FitBasis = FitBasis.BLIND) -> RaterModelFit | None:
@@ -117,14 +114,15 @@ def _find_doubtful(fit: RaterModelFit, traces: list[int]) -> list[int]:
     reports = [RevisionReport(*row) for row in rows.values_list(*_REPORT_COLUMNS)]
     n_votes = Counter(report.trace_id for report in reports if not report.is_censored)
     several = {trace for trace, n in n_votes.items() if n > 1}
-    shapes = load_trace_shapes(several)
-    posteriors = compute_posteriors(fit, shapes, [report for report in reports if report.trace_id in several])
+    shapes = posteriors.load_trace_shapes(several)
+    known = [report for report in reports if report.trace_id in several]
+    found, places, posterior = posteriors.compute_cooled_posterior(fit, shapes, known)
     revisions = Consensus.objects.filter(trace__in=several, revision=F("trace__settlement__consensus_revision"))
-    return [
-        trace
-        for trace, first_error in revisions.order_by("trace").values_list("trace", "first_error")
-        if trace in posteriors and posteriors[trace].probability_at(first_error) < redundancy.DOUBTFUL
-    ]
+    first_errors = dict(revisions.values_list("trace", "first_error"))
+    index = {trace: start for trace, start in zip(found, places.starts.tolist(), strict=True) if trace in first_errors}
+    settled = [start + shapes[trace].place_of(first_errors[trace]) for trace, start in index.items()]
+    is_doubtful = posterior[settled] < redundancy.DOUBTFUL if settled else ()
+    return [trace for trace, is_in_doubt in zip(index, is_doubtful, strict=True) if is_in_doubt]
 
 
 def _write_fits(project_id: int, now: dt.datetime) -> JobProgress:
@@ -158,7 +156,7 @@ def fit_raters(*, project_id: int, now: dt.datetime, basis: FitBasis = FitBasis.
     reports = [*work, *(answer for labeled in gold.values() for answer in labeled.answers), *assisted]
     if not _is_enough(reports) or (basis == FitBasis.ASSISTED and not assisted):
         return None
-    shapes = load_trace_shapes({report.trace_id for report in reports})
+    shapes = posteriors.load_trace_shapes({report.trace_id for report in reports})
     return _save_fit(build_fit(project, reports, gold=gold, shapes=shapes, basis=basis, now=now))
 
 
@@ -179,12 +177,12 @@ def build_fit(
     reports: Sequence[RevisionReport],
     *,
     gold: Mapping[int, LabeledGold],
-    shapes: Mapping[int, "TraceShape"],
+    shapes: Mapping[int, TraceShape],
     basis: FitBasis,
     now: dt.datetime,
 ) -> RaterModelFit:
     """Fit the raters to these reports, which include the answers of gold, and evaluate the fit on gold. Pure."""
-    arrays, traces, raters = build_report_arrays(shapes, reports)
+    arrays, traces, raters = posteriors.build_report_arrays(shapes, reports)
     accepted = {trace: gold[trace].accepted for trace in traces if trace in gold}
     known = {trace: {shapes[trace].place_of(each) for each in accepted[trace]} for trace in accepted}
     domains = sorted({shapes[trace].domain for trace in traces})
@@ -239,7 +237,7 @@ def _run_trials(
     *,
     gold: Mapping[int, LabeledGold],
     known: Mapping[int, set[int]],
-    shapes: Mapping[int, "TraceShape"],
+    shapes: Mapping[int, TraceShape],
 ) -> _GoldTrials:
     """Evaluate each group of gold answers by a fit that does not know the answer. Groups beyond MAX_GROUPS of one trace
     are left out: a few traces do not show how the model does on others."""
@@ -257,7 +255,7 @@ def _run_trials(
         part = first_error_dawid_skene.fit_reports(arrays, possible=_find_possible(arrays, traces, others))
         part_fit = RaterModelFit(**_describe_rates(part, raters, domains, arrays))
         is_hidden = np.array([trace in hidden for trace, _ in groups], dtype=np.bool_)[places.traces]
-        posterior[is_hidden] = _compute_sharp_posterior(part_fit, group_shapes, answers)[2][is_hidden]
+        posterior[is_hidden] = posteriors.compute_sharp_posterior(part_fit, group_shapes, answers)[2][is_hidden]
     is_used = [group is gold[trace].groups[0] and gold[trace].is_enough for trace, group in groups]
     voted = {}
     for number, (trace, group) in enumerate(groups):
@@ -386,107 +384,3 @@ def _calibration_error(confidences: Floats, is_right: Bools) -> float | None:
     if not len(confidences):
         return None
     return calibration.expected_calibration_error(confidences=confidences, is_right=is_right)
-
-
-# Posteriors
-
-
-class TraceShape(NamedTuple):
-    """`positions` are the positions of the rateable steps, at which the first error can be."""
-
-    positions: list[int]
-    n_steps: int
-    domain: str
-    problem_id: int
-
-    def place_of(self, first_error: int | None) -> int:
-        """Return the index of a rateable step, or their number for no error."""
-        return len(self.positions) if first_error is None else self.positions.index(first_error)
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """The probability that the first error is at each rateable step, by position, and that there is none."""
-
-    fit_id: int
-    n_steps: int
-    by_position: Mapping[int, float]
-    no_error: float
-
-    @property
-    def leading(self) -> int | None:
-        position, probability = max(self.by_position.items(), key=lambda item: item[1])
-        return position if probability >= self.no_error else None
-
-    def probability_at(self, first_error: int | None) -> float:
-        return self.no_error if first_error is None else self.by_position.get(first_error, 0.0)
-
-    def probability_after(self, step: int) -> float:
-        """Return P(E > step)."""
-        later = sum(probability for position, probability in self.by_position.items() if position > step)
-        return min(later + self.no_error, 1.0)
-
-    def as_list(self) -> list[float]:
-        """Return the probability of every step, 0 for context, then of "no error", as stored in a consensus."""
-        steps = range(max(self.n_steps, max(self.by_position) + 1))  # imported files can rate steps past the end
-        return [round(self.probability_at(place), PROBABILITY_DIGITS) for place in (*steps, None)]
-
-
-def load_trace_shapes(trace_ids: Iterable[int]) -> dict[int, TraceShape]:
-    rows = Step.objects.filter(trace_id__in=list(trace_ids), is_rateable=True).order_by("trace_id", "position")
-    columns = ("trace_id", "position", "trace__n_steps", "trace__problem__domain", "trace__problem_id")
-    shapes: dict[int, TraceShape] = {}
-    for trace_id, position, *shape in rows.values_list(*columns):
-        shapes.setdefault(trace_id, TraceShape([], *shape)).positions.append(position)
-    return shapes
-
-
-def compute_posteriors(
-    fit: RaterModelFit, shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
-) -> dict[int, Posterior]:
-    """Return the posterior of each reported trace under the rates, hazards and temperature of a fit."""
-    traces, places, sharp = _compute_sharp_posterior(fit, shapes, reports)
-    temperature = Temperature(fit.temperature, fit.n_gold)
-    cooled = calibration.apply_temperature(posterior=sharp, places=places, temperature=temperature)
-    posteriors = {}
-    for trace, part in zip(traces, np.split(cooled, places.starts[1:]) if traces else [], strict=True):
-        *steps, no_error = part.tolist()
-        by_position = dict(zip(shapes[trace].positions, steps, strict=True))
-        posteriors[trace] = Posterior(fit.pk, shapes[trace].n_steps, by_position, no_error)
-    return posteriors
-
-
-def _compute_sharp_posterior(
-    fit: RaterModelFit, shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
-) -> tuple[list[int], FirstErrorPlaces, Floats]:
-    """Return the reported traces, their places, and the posterior before the temperature is applied."""
-    arrays, traces, raters = build_report_arrays(shapes, reports)
-    rates = np.array([fit.rates.get(str(rater), fit.rates["others"]) for rater in raters]).reshape(-1, 3)
-    hazards = np.array([fit.hazards["domains"].get(shapes[trace].domain, fit.hazards["all"]) for trace in traces])
-    by_trace = replace(arrays, domains=np.arange(len(traces)))
-    places, sharp = first_error_dawid_skene.compute_posterior(by_trace, rates=rates, hazards=hazards)
-    return traces, places, sharp
-
-
-def build_report_arrays(
-    shapes: Mapping[int, TraceShape], reports: Sequence[RevisionReport]
-) -> tuple[ReportArrays, list[int], list[int]]:
-    """Return the reports as arrays, with the trace ids and rater ids that the array indices refer to."""
-    rows = [report for report in reports if report.trace_id in shapes]
-    traces, trace_index = np.unique([row.trace_id for row in rows], return_inverse=True)
-    raters, rater_index = np.unique([row.rater_id for row in rows], return_inverse=True)
-    own = [shapes[trace] for trace in traces.tolist()]
-    arrays = ReportArrays(
-        traces=trace_index.astype(np.int64),
-        raters=rater_index.astype(np.int64),
-        ends=np.array([_report_end(shapes[row.trace_id], row) for row in rows], dtype=np.int64),
-        is_censored=np.array([row.is_censored for row in rows], dtype=np.bool_),
-        lengths=np.array([len(shape.positions) for shape in own], dtype=np.int64),
-        problems=np.unique([shape.problem_id for shape in own], return_inverse=True)[1].astype(np.int64),
-        domains=np.unique([shape.domain for shape in own], return_inverse=True)[1].astype(np.int64),
-    )
-    return arrays, traces.tolist(), raters.tolist()
-
-
-def _report_end(shape: TraceShape, report: RevisionReport) -> int:
-    return min(report.n_passed, len(shape.positions)) if report.is_censored else shape.place_of(report.position)

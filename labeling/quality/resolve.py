@@ -24,6 +24,7 @@ from labeling.models.project import Protocol
 from labeling.quality import (
     consensus,
     licensed_labels,
+    posteriors,
     project_stats,
     rater_model,
     redundancy,
@@ -37,7 +38,7 @@ from labeling.quality.consensus import (
     StepLabel,
 )
 from labeling.quality.new_submissions import process_new_submissions
-from labeling.quality.rater_model import Posterior
+from labeling.quality.posteriors import Posterior
 from labeling.quality.redundancy import ResolutionCourse, WeighedVotes
 from labeling.quality.submitted_reports import RevisionReport
 
@@ -290,8 +291,8 @@ def _compute_posteriors(
     reports = [report for reports in by_trace.values() for report in reports]
     if fit is None or not reports:
         return {}
-    shapes = rater_model.load_trace_shapes(report.trace_id for report in reports)
-    return rater_model.compute_posteriors(fit, shapes, reports)
+    shapes = posteriors.load_trace_shapes(report.trace_id for report in reports)
+    return posteriors.compute_posteriors(fit, shapes, reports)
 
 
 def _compute_assisted_consensus(

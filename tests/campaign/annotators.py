@@ -1,142 +1,155 @@
-"""Annotators of known quality who work over HTTP, on a project whose answers the test knows."""
+"""Annotators of a simulated campaign who work over HTTP: the same traces, raters and results as in `bench.settling`."""
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from bench.protection import SimulatedProject, SimulatedRater
 from jobs import runner
 from jobs.models import Job
 from labeling.gold_sets import make_served_gold
-from labeling.models import Project, Rater, Trace
+from labeling.models import Project, Rater, RaterModelFit, SetAside, Trace
+from labeling.models.consensus import FitBasis
 from labeling.models.gold import GoldUse
 from labeling.quality import project_stats, rater_model, resolve, set_aside
 from people.models import Membership
 from tests import factories
 
-ERROR_SHARE = 0.67
-# The result of a trace, from its first error (None without one) and its number of steps.
-Judge = Callable[[int | None, int], int | None]
+# As autovacuum does outside of tests: after which refreshes, and the tables that grow.
+_ANALYZED_AT = (2, 8)
+_TABLES = ("assignment", "submission", "settlement", "firsterrorreport", "stepreview", "judgment", "goldanswer", "step")
+_ANALYZE = "ANALYZE " + ", ".join(f"labeling_{table}" for table in _TABLES)
 
 
 class Campaign:
-    """A project with imported traces and hidden gold, all settings at their defaults."""
+    """A simulated project on the platform, all settings at their defaults. `course` records what happened: ("label",
+    rater, trace), ("settle",), ("set aside", rater) and ("fit",)."""
 
-    def __init__(self, folder: Path, *, traces: int, gold: int, seed: int, slug: str = "olymp") -> None:
-        self.dice, self.folder = random.Random(seed), folder
-        self.answers: dict[str, int | None] = {}
-        records = [self._make_record(number) for number in range(traces + gold)]
-        file = folder / "traces.jsonl"
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    def __init__(
+        self, folder: Path, simulated: SimulatedProject, people: Sequence[SimulatedRater], *, slug: str
+    ) -> None:
+        self.folder, self.simulated = folder, simulated
+        self.dice = random.Random(simulated.answer_seed)
+        self.course: list[tuple[Any, ...]] = []
+        self.n_refreshed = 0
+        file = folder / f"{slug}.jsonl"
+        file.write_text("".join(json.dumps(record) + "\n" for record in map(make_record, *self._list_lengths())))
         call_command("import_traces", str(file), "--project", slug, "--by", factories.make_user().username)
         self.project = Project.objects.get(slug=slug)
-        for trace in Trace.objects.filter(project=self.project).select_related("problem").order_by("pk")[:gold]:
-            answer = self.answers[trace.problem.text]
+        traces = Trace.objects.filter(project=self.project).select_related("problem")
+        self.numbers = {trace.pk: read_number(trace.problem.text) for trace in traces}
+        for trace in sorted(traces, key=lambda each: self.numbers[each.pk])[-simulated.n_gold :]:
+            answer = self.find_answer(self.numbers[trace.pk])
             make_served_gold(
                 trace=trace, use=GoldUse.HIDDEN, accepted_first_errors=[answer], by=None, now=timezone.now()
             )
+        self.people = [Annotator(self, number, rater) for number, rater in enumerate(people)]
 
-    def _make_record(self, number: int) -> dict[str, object]:
-        problem, n_steps = f"Problem number {number}: what is {number} squared?", self.dice.randint(3, 10)
-        has_error = self.dice.random() < ERROR_SHARE
-        self.answers[problem] = self.dice.randrange(n_steps) if has_error else None
-        steps = [f"Step {step} of {number} follows from what was given." for step in range(n_steps)]
-        return {"problem": problem, "steps": steps}
+    def _list_lengths(self) -> tuple[Sequence[int], Sequence[int]]:
+        return range(len(self.simulated.lengths)), self.simulated.lengths.tolist()
 
-    def hire(self, judge: Judge) -> "Annotator":
-        return Annotator(self, judge)
+    def find_answer(self, number: int) -> int | None:
+        truth = int(self.simulated.truth[number])
+        return None if truth == self.simulated.lengths[number] else truth
 
-    def refresh(self) -> None:
-        """Do what the worker does every few seconds, jobs included."""
+    def refresh(self, *, with_stats: bool) -> None:
+        """Do what the worker does every few seconds, jobs included, and perhaps what it does every few minutes."""
         now = timezone.now()
-        resolve.resolve_due_traces(now=now)
-        project_stats.mark_stats_stale(project_id=self.project.pk, now=now)
-        project_stats.refresh_project_stats(project_id=self.project.pk, now=now)
-        for module in (set_aside, rater_model):
-            for job in Job.objects.unfinished().filter(kind=module.KIND):
-                runner.run_job(job.pk, module.chunks)
-        resolve.resolve_due_traces(now=now)
+        self._settle()
+        self.n_refreshed += 1
+        if self.n_refreshed in _ANALYZED_AT:
+            with connection.cursor() as cursor:
+                cursor.execute(_ANALYZE)
+        if with_stats:
+            project_stats.mark_stats_stale(project_id=self.project.pk, now=now)
+            project_stats.refresh_project_stats(project_id=self.project.pk, now=now)
+        self.run_jobs()
+
+    def run_jobs(self) -> None:
+        """Set labels aside and fit the raters, if requested."""
+        for job in Job.objects.unfinished().filter(kind=set_aside.KIND).order_by("pk"):
+            self._settle()
+            assert runner.run_job(job.pk, set_aside.chunks) == "done"
+            row = SetAside.objects.get(pk=job.arguments["set_aside"])
+            self.course.append(("set aside", [each.rater.pk for each in self.people].index(row.rater_id)))
+        for job in Job.objects.unfinished().filter(kind=rater_model.KIND):
+            fits = RaterModelFit.objects.filter(project=self.project, basis=FitBasis.BLIND)
+            before = fits.count()
+            assert runner.run_job(job.pk, rater_model.chunks) == "done"
+            self.course += [("fit",)] * (fits.count() - before)
+            self._settle()
+
+    def _settle(self) -> None:
+        resolve.resolve_due_traces(now=timezone.now())
+        self.course.append(("settle",))
+
+
+def make_record(number: int, n_steps: int) -> dict[str, object]:
+    steps = [f"Step {step} of {number} follows from what was given." for step in range(n_steps)]
+    return {"problem": f"Problem {number}: what is {number} squared?", "steps": steps}
+
+
+def read_number(problem: str) -> int:
+    return int(problem.split()[1].rstrip(":"))
 
 
 class Annotator:
-    def __init__(self, campaign: Campaign, judge: Judge) -> None:
-        self.campaign, self.judge, self.n_submitted = campaign, judge, 0
-        self.rater: Rater = factories.make_rater(campaign.project)
-        assert self.rater.user is not None
-        Membership.objects.create(
-            project=campaign.project, user=self.rater.user, role="annotator", joined_at=timezone.now()
-        )
-        self.client = Client()
-        self.client.force_login(self.rater.user)
+    """Works like the page: while a trace is open, the next one is held, and a submit opens it and fetches another."""
 
-    def work(self) -> int:
-        """Label one trace. Return the status of the claim."""
-        claim = self._post(f"{self.campaign.project.slug}/claim", {"opened": True})
-        if claim.status_code != 200:
-            return int(claim.status_code)
-        trace = claim.json()
-        n_steps = len(trace["steps"])
-        end = self.judge(self.campaign.answers[trace["problem"]["text"]], n_steps)
-        ratings = [1] * n_steps if end is None else [*[1] * end, -1]
-        writes = [
-            {
-                "sequence": step + 1,
-                "seen": 0,
-                "kind": "rate",
-                "step": step,
-                "option": 0,
-                "rating": rating,
-                "active_ms": self.campaign.dice.randint(3000, 9000),
-            }
-            for step, rating in enumerate(ratings)
-        ]
-        sent = self._post(f"{trace['assignment']}/submit", {"client": "c1", "writes": writes})
+    def __init__(self, campaign: Campaign, number: int, simulated: SimulatedRater) -> None:
+        self.campaign, self.number, self.simulated, self.n_submitted = campaign, number, simulated, 0
+        self.shown: dict[str, Any] | None = None
+        self.held: dict[str, Any] | None = None
+        self.rater: Rater = factories.make_rater(campaign.project)
+        self.client = join(campaign.project, self.rater.user, "annotator")
+
+    def work(self) -> bool:
+        """Label one trace. Return False if there is none."""
+        if self.shown is None:
+            self.shown = self._claim(opened=True, shown=[])
+            if self.shown is None:
+                return False
+            self.held = self._claim(opened=False, shown=[self.shown["assignment"]])
+        trace, opens = self.shown, self.held and self.held["assignment"]
+        own = [trace["assignment"], *([opens] if opens else [])]
+        message = {"client": "c1", "writes": self._rate(trace), "opens": opens, "next": {"shown": own}}
+        sent = self._post(f"{trace['assignment']}/submit", message)
         assert sent.status_code == 200, sent.content
+        answer = sent.json()
+        self.shown, self.held = self.held if answer.get("opened") else None, answer["next"]
         self.n_submitted += 1
-        return 200
+        return True
+
+    def _rate(self, trace: dict[str, Any]) -> list[dict[str, Any]]:
+        number, n_steps = read_number(trace["problem"]["text"]), len(trace["steps"])
+        end = self.campaign.simulated.draw_result(self.number, self.simulated, number)
+        self.campaign.course.append(("label", self.number, number))
+        ratings = [*[1] * end, *[-1] * (end < n_steps)]
+        same = {"seen": 0, "kind": "rate", "option": 0, "active_ms": self.campaign.dice.randint(3000, 9000)}
+        return [same | {"sequence": step + 1, "step": step, "rating": rating} for step, rating in enumerate(ratings)]
+
+    def _claim(self, *, opened: bool, shown: Sequence[int]) -> dict[str, Any] | None:
+        sent = self._post(f"{self.campaign.project.slug}/claim", {"opened": opened, "shown": shown})
+        assert sent.status_code in (200, 409), sent.content
+        return dict(sent.json()) if sent.status_code == 200 else None
 
     def _post(self, path: str, content: object) -> Any:
         return self.client.post(f"/work/{path}", json.dumps(content), content_type="application/json")
 
 
-def all_positive(_answer: int | None, _n_steps: int) -> int | None:
-    return None
-
-
-def finds(share: float, dice: random.Random) -> Judge:
-    """Return an annotator who finds this share of the errors, and never reports an error elsewhere."""
-    return lambda answer, _n_steps: answer if dice.random() < share else None
-
-
-def honest(accuracy: float, dice: random.Random) -> Judge:
-    """Return an annotator with this share of right results. For half of the missed errors they report no error at
-    all."""
-
-    def judge(answer: int | None, n_steps: int) -> int | None:
-        if dice.random() < accuracy:
-            return answer
-        if answer is not None and dice.random() < 0.5:
-            return None
-        return dice.choice([step for step in range(n_steps) if step != answer])
-
-    return judge
-
-
-def draw_honest(campaign: Campaign, n: int) -> Sequence[Judge]:
-    return [honest(campaign.dice.uniform(0.65, 0.95), campaign.dice) for _ in range(n)]
-
-
-def hire_lead(campaign: Campaign) -> Client:
-    lead = factories.make_user()
-    Membership.objects.create(project=campaign.project, user=lead, role="lead", joined_at=timezone.now())
+def join(project: Project, user: Any, role: str) -> Client:
+    """Make a user a member, and return a client that is logged in."""
+    Membership.objects.create(project=project, user=user, role=role, joined_at=timezone.now())
     client = Client()
-    client.force_login(lead)
+    client.force_login(user)
     return client
 
 

@@ -22,8 +22,8 @@ from labeling.models import (
 )
 from labeling.models.consensus import FitBasis
 from labeling.models.gold import GoldUse
-from labeling.quality import rater_model, resolve
-from labeling.quality.rater_model import TraceShape
+from labeling.quality import posteriors, rater_model, resolve
+from labeling.quality.posteriors import TraceShape
 from labeling.quality.submitted_reports import RevisionReport
 from stats.estimates import Reason
 from tests import factories
@@ -152,13 +152,13 @@ def test_posterior_follows_the_better_rater(crowd: Crowd) -> None:
     assert made is not None
     careful, _, careless = crowd.raters
     seen = [RevisionReport(1, 1, 7, careful.pk, 1, 1), RevisionReport(2, 1, 7, careless.pk, None, 3)]
-    found = rater_model.compute_posteriors(made, {7: SHAPE}, seen)[7]
+    found = posteriors.compute_posteriors(made, {7: SHAPE}, seen)[7]
     assert found.leading == 1
     assert found.probability_at(1) > 0.5
     assert sum(found.as_list()) == pytest.approx(1)
     assert found.probability_after(0) == pytest.approx(1 - found.probability_at(0))
     assert found.as_list() == [round(found.probability_at(place), 6) for place in (0, 1, 2, None)]
-    stranger = rater_model.compute_posteriors(made, {7: SHAPE}, [RevisionReport(1, 1, 7, 10**9, 1, 1)])
+    stranger = posteriors.compute_posteriors(made, {7: SHAPE}, [RevisionReport(1, 1, 7, 10**9, 1, 1)])
     assert stranger[7].leading == 1
 
 

@@ -37,6 +37,7 @@ from labeling.quality import (
     imported_labels,
     project_stats,
     rater_model,
+    remaining_work,
     set_aside,
     settlements,
     signals,
@@ -44,6 +45,7 @@ from labeling.quality import (
 )
 from labeling.quality.resolve import resolve_traces
 from labeling.quality.set_aside import LabelScope
+from prm import generations
 from tests import factories
 from tests.formats import prm800k_lines as prm
 from tests.labeling.quality import submitted_work
@@ -283,8 +285,10 @@ def test_trace_is_labeled_again_if_too_few_labels_remain() -> None:
     label(good, trace, EARLY)
     label(bad, trace, EARLY)
     assert look(trace) == ("settled", "all_agree", 1)
+    assert remaining_work.count_remaining(project.pk).slots == 0
     put_aside(bad)
     assert (look(trace), count_free(trace)) == (("asked", "set_aside", 0), 1)
+    assert remaining_work.count_remaining(project.pk).slots == 1
     tally = AgreementTally.objects.get()
     assert (tally.first_rater_id, tally.second_rater_id) == (good.pk, None)
     label(other, trace, EARLY)
@@ -358,13 +362,15 @@ def test_pay_and_gold_are_kept_and_the_decision_is_logged() -> None:
     assert [what for what in events if what.startswith("labels.")] == ["labels.set_aside", "labels.restored"]
 
 
-def test_imported_labels_count_in_no_agreement_either() -> None:
+def test_imported_labels_count_in_no_agreement_and_no_training_either() -> None:
     project, _ = make_project(0)
     load_lines(project, *(prm.make_line(problem="Twice?", labeler=name) for name in ("ann", "ben")))
     assert imported_labels.load_imported_labels(project.pk).mix.total() == 4
+    assert generations.count_new_submissions(project) == 2
     put_aside(Rater.objects.get(project=project, labeler="ann"))
     labels = imported_labels.load_imported_labels(project.pk)
     assert (len(labels.raters), labels.mix.total()) == (1, 2)
+    assert generations.count_new_submissions(project) == 1
 
 
 def test_scopes_are_a_date_a_session_or_one_submission() -> None:
