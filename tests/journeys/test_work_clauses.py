@@ -18,9 +18,14 @@ FIND = """async ([clauses, typed]) => {
 
 def begin(visit: Visit, rule: str, *steps: str) -> Page:
     day = RaterDay(list(steps), protocol="every_step", asks_clauses=rule)
+    publish_policy(day)
+    return day.begin(visit(day.user))
+
+
+def publish_policy(day: RaterDay) -> None:
+    """Give the project a guideline with clauses, which its raters have read."""
     guideline = lifecycle.publish_guideline(project=day.project, body=POLICY, by=None, now=factories.NOW)
     day.project.raters.update(read_guideline=guideline)
-    return day.begin(visit(day.user))
 
 
 def cited(page: Page) -> list[str | None]:
