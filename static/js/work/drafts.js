@@ -213,7 +213,7 @@ export function promptText({ question, confirm, text, typed = () => {}, done, mi
   form.hidden = false;
   if (isFocused) field.focus();
   const close = () => {
-    form.hidden = true;
+    closePrompt();
     form.onsubmit = form.onkeydown = form.onreset = form.oninput = null;
   };
   form.onreset = () => {
@@ -238,11 +238,14 @@ export function promptText({ question, confirm, text, typed = () => {}, done, mi
 export function finishPrompt() {
   const form = document.getElementById("ask");
   if (!form.hidden && form.dataset.saved !== "false") form.onsubmit();
-  form.hidden = true;
+  closePrompt();
 }
 
 export const isPromptOpen = () => !document.getElementById("ask").hidden;
 
 export function closePrompt() {
-  document.getElementById("ask").hidden = true;
+  const form = document.getElementById("ask");
+  // The browser does it with the next frame, and until then keys would go to the hidden field.
+  if (form.contains(document.activeElement)) document.activeElement.blur();
+  form.hidden = true;
 }
