@@ -50,6 +50,21 @@ def test_clauses_are_found_by_number_and_words(visit: Visit) -> None:
     }
 
 
+def test_clause_is_cited_by_touch(visit: Visit) -> None:
+    day = RaterDay(
+        ["One.", "Two."], protocol="every_step", asks_clauses="optional", asks_omissions=True, asks_evidence=True
+    )
+    publish_policy(day)
+    page = day.begin(visit(day.user, width=390))
+    page.locator("[data-rate='-1']").tap()
+    page.locator("[popovertarget=help]").tap()
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    page.locator("#help [data-act=clause]").tap()
+    expect(page.locator("#help")).to_be_hidden()
+    page.locator(".clausepick [data-clause='1.1']").tap()
+    assert cited(page) == ["1.1"]
+
+
 def test_clauses_are_cited_by_keyboard(visit: Visit) -> None:
     page = begin(visit, "negatives", "One.", "Two.")
     press(page, "l")
