@@ -223,6 +223,7 @@ def _clause_strings() -> dict[str, str]:
     return {
         "clause_search": _("Clause that step {number} follows or breaks: number or words"),
         "clause_none": _("No clause matches"),
+        "clause_missing": _("The guideline has no clauses to cite."),
         "clause_unrated": _("Rate step {number} first."),
         "clause_too_many": _("A rating can cite at most {count} clauses."),
         "clause_cited": _("Step {number} cites {clause}"),

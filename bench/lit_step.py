@@ -3,7 +3,8 @@
 A browser moves through real runs of agents and mathematical solutions (from the folder DIR) and through synthetic tall
 steps, at five sizes of the screen, with all steps shown and with one at a time. A move fails if the highlighted step is
 not entirely between problem and dock afterward or, if it is taller than this space, does not start at the top of the
-space. It ends with one line of JSON, and exits with 1 if more than one move of a thousand failed.
+space. It ends with one line of JSON, and exits with 1 if more than one move of a thousand failed. `--sizes 1440x900`
+measures only these sizes, with their share of the moves.
 """
 
 import argparse
@@ -31,18 +32,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--moves", type=int, default=2000)
+    names = [f"{width}x{height}" for width, height in SIZES]
+    parser.add_argument("--sizes", nargs="+", choices=names, default=names)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bench-lit-step-"))
     try:
         with submission_server.create_database(folder) as environment:
-            moves, failures = measure_on_server(options.data.resolve(), options.moves, folder, environment)
+            data, sizes = options.data.resolve(), [SIZES[names.index(name)] for name in options.sizes]
+            moves, failures = measure_on_server(data, options.moves, sizes, folder, environment)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     raise SystemExit(report(moves, failures))
 
 
 def measure_on_server(
-    data: Path, moves: int, folder: Path, environment: dict[str, str]
+    data: Path, moves: int, sizes: list[tuple[int, int]], folder: Path, environment: dict[str, str]
 ) -> tuple[Counter[str], list[Any]]:
     session = json.loads(run_program(environment, "-m", "bench.lit_step_fill", str(data)).splitlines()[-1])["session"]
     run_program(environment, "manage.py", "collectstatic", "--noinput", "--clear", "--verbosity", "0")
@@ -51,7 +55,7 @@ def measure_on_server(
     each = moves / (len(SIZES) * len(KINDS) * 2)
     with submission_server.run_web_server(environment, folder) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=harness.find_browser(), args=["--no-sandbox"])
-        for width, height in SIZES:
+        for width, height in sizes:
             url = f"http://127.0.0.1:{server.port}"
             context = browser.new_context(base_url=url, viewport={"width": width, "height": height})
             context.add_cookies([{"name": "sessionid", "value": session, "url": url}])

@@ -121,7 +121,8 @@ class Device:
         self.page.locator(selector).nth(nth).evaluate("(node) => node.click()")
 
     def comment(self) -> None:
-        self.press("c")
+        """Write a comment, or what is missing after the step."""
+        self.press(self.chance.choice("ci"))
         if self.shown()["prompt"]:
             with contextlib.suppress(Error):  # the page closes the field if another trace is shown
                 self.page.locator("#ask textarea").press_sequentially(self._text(), timeout=1_000)
@@ -132,6 +133,23 @@ class Device:
         chips = self.page.locator(f".errorbox[data-step='{box}'] .chip input")
         with contextlib.suppress(Error):  # the page is being loaded
             chips.nth(self.chance.randrange(8)).evaluate("(node) => node.click()", timeout=1_000)
+
+    def answer_question(self) -> None:
+        """Answer a question on the whole trace: choose, take the choice back, or type."""
+        fields = self.page.locator(".questions :is(input, textarea)")
+        with contextlib.suppress(Error):
+            if self.chance.random() < 0.6:
+                fields.nth(self.chance.randrange(2)).evaluate("(node) => node.click()", timeout=1_000)
+            else:
+                fields.last.press_sequentially(self._text(), timeout=1_000)
+
+    def cite(self) -> None:
+        """Cite one of three clauses, in the search below the step."""
+        self.press("l")
+        search = self.page.locator(".clausepick input")
+        if self._evaluate("document.querySelector('.clausepick') !== null"):
+            with contextlib.suppress(Error):
+                search.press_sequentially(self.chance.choice("123"), timeout=1_000)
 
     def explain(self, box: int, *, closes: bool) -> None:
         """Type below a negative step, and close the page in the middle of it."""

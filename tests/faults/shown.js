@@ -21,6 +21,7 @@
   const cellOf = (row) => {
     const checked = row.querySelector(".rate input:checked");
     const comment = row.querySelector("[data-slot=comment]");
+    const missing = row.querySelector("[data-slot=missing]");
     return {
       rating: checked ? Number(checked.value) : null,
       flagged: !row.querySelector("[data-slot=unsure]").hidden,
@@ -29,8 +30,20 @@
       severity: null,
       reason: "",
       written: "",
+      missing: missing.hidden ? "" : /\w+$/.exec(missing.textContent)[0],
+      clauses: [...row.querySelectorAll("[data-clause]")].map((node) => node.dataset.clause).join(" "),
+      answers: "",
     };
   };
+
+  // The answers to the questions on the whole trace, as a cell of no step.
+  const answersOf = (trace) =>
+    [...trace.querySelectorAll(".question")]
+      .map((field) => [field.dataset.question, (field.querySelector("input:checked") ?? field.querySelector("textarea"))?.value])
+      .filter(([, value]) => value)
+      .sort()
+      .map((pair) => pair.join("="))
+      .join(" ");
 
   const shown = () => {
     const trace = document.querySelector("#stage .trace");
@@ -44,11 +57,12 @@
       cell.reason = box.querySelector("[name=reason]").value;
       cell.written = box.querySelector("[name=corrected]").value;
     }
+    if (trace) cells["-1.9"] = { rating: null, flagged: false, comment: "", category: "", severity: null, reason: "", written: "", missing: "", clauses: "", answers: answersOf(trace) };
     const ask = document.getElementById("ask");
     const number = Number(/\d+/.exec(ask?.querySelector("label span").textContent)?.[0]);
     const commented = document.querySelector(`.step[data-number="${number}"]`)?.dataset.stop;
-    // Leaving the trace saves a comment that is being written.
-    if (commented && !ask.hidden && ask.dataset.saved === "true") cells[commented].comment = ask.querySelector("textarea").value;
+    // Leaving the trace saves a comment or an omission that is being written.
+    if (commented && !ask.hidden && ask.dataset.saved !== "false") cells[commented][ask.dataset.saved] = ask.querySelector("textarea").value;
     return {
       ready: document.documentElement.dataset.ready ?? "",
       assignment: trace && Number(trace.dataset.assignment),

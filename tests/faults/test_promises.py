@@ -19,7 +19,9 @@ from playwright.sync_api import Browser, BrowserContext, Error
 
 from accounts.models import User
 from events.models import Event
-from labeling.models import Assignment, Judgment, Project, RatingEdit, StepReview, Submission
+from labeling.models import Assignment, Judgment, Project, RatingEdit, StepReview, Submission, TraceAnswer
+from labeling.projects import lifecycle, trace_questions
+from labeling.projects.trace_questions import QuestionChoice, QuestionKind, TraceQuestion
 from people.models import Membership
 from tests import factories, servers
 from tests.faults.browser_raters import FaultInjector, KillableServer, logged_in_context
@@ -32,7 +34,20 @@ SUBMITS = int(os.environ.get("FAULT_SUBMITS", "16"))
 RATINGS_PER_SUBMIT = 5
 STEPS = 6
 Cells = dict[str, dict[str, Any]]
-EMPTY = {"rating": None, "flagged": False, "comment": "", "category": "", "severity": None, "reason": "", "written": ""}
+EMPTY = {
+    "rating": None,
+    "flagged": False,
+    "category": "",
+    "severity": None,
+    **dict.fromkeys(("comment", "reason", "written", "missing", "clauses", "answers"), ""),
+}
+WHOLE_TRACE = "-1.9"  # the cell of the answers to questions
+POLICY = "# Policy\n\n## One\n\nThis.\n\n## Two\n\nThat.\n\n## Three\n\nElse.\n"
+YES_NO = (QuestionChoice("yes", "Yes"), QuestionChoice("no", "No"))
+QUESTIONS = (
+    TraceQuestion("verdict", "Is it right?", choices=YES_NO, is_required=False),
+    TraceQuestion("note", "What is remarkable?", QuestionKind.TEXT, is_required=False),
+)
 
 
 def make_work(traces: int) -> tuple[Project, User]:
@@ -42,6 +57,9 @@ def make_work(traces: int) -> tuple[Project, User]:
         "asks_severity": True,
         "asks_reason": True,
         "asks_corrected_step": True,
+        "asks_omissions": True,
+        "asks_clauses": "optional",
+        "trace_questions": trace_questions.store_questions(QUESTIONS),
     }
     with transaction.atomic():
         project = factories.make_project(overlap=1, skip_limit_per_day=1000, **asks)
@@ -49,7 +67,8 @@ def make_work(traces: int) -> tuple[Project, User]:
         for _ in range(traces):
             factories.make_entry(lane, factories.make_trace(project, [f"Step {n}." for n in range(STEPS)]))
         user = factories.make_user()
-        factories.make_rater(project, user)
+        guideline = lifecycle.publish_guideline(project=project, body=POLICY, by=None, now=timezone.now())
+        factories.make_rater(project, user, read_guideline=guideline)
         Membership.objects.create(project=project, user=user, role="annotator", joined_at=timezone.now())
     return project, user
 
@@ -112,7 +131,9 @@ class TwoDevices:
         steps: list[tuple[float, Callable[[], Any]]] = [
             (0.015, device.close),
             (0.015, device.open),
-            (0.03, device.comment),
+            (0.04, device.comment),
+            (0.03, device.cite),
+            (0.03, device.answer_question),
             (0.04, device.undo),
             (0.03, lambda: device.press("k")),
             (0.01, lambda: device.press("u")),
@@ -218,8 +239,13 @@ def stored_cells(assignment: int, revision: int | None = None) -> Cells:
     revision = revision or Assignment.objects.get(pk=assignment).revision
     reviews = StepReview.objects.filter(assignment=assignment, revision=revision)
     cells: Cells = {}
-    for position, comment, written in reviews.values_list("step__position", "comment", "written_text"):
-        cells[f"{position}.0"] = {**EMPTY, "comment": comment, "written": written or ""}
+    for position, comment, written, missing in reviews.values_list(
+        "step__position", "comment", "written_text", "missing"
+    ):
+        cells[f"{position}.0"] = {**EMPTY, "comment": comment, "written": written or "", "missing": missing}
+    answers = TraceAnswer.objects.filter(assignment=assignment, revision=revision).exclude(value="")
+    given = sorted(answers.values_list("question", "value"))
+    cells[WHOLE_TRACE] = {**EMPTY, "answers": " ".join(map("=".join, given))}
     judgments = Judgment.objects.filter(turn__in=reviews).select_related("turn__step", "option")
     for each in judgments:
         cells.setdefault(f"{each.turn.step.position}.{each.option.position}", {**EMPTY}).update(
@@ -228,6 +254,7 @@ def stored_cells(assignment: int, revision: int | None = None) -> Cells:
             category=each.category,
             severity=each.severity,
             reason=each.reason,
+            clauses=" ".join(citation["clause"] for citation in each.citations or ()),
         )
     return meaningful(cells)
 

@@ -18,9 +18,14 @@ FIND = """async ([clauses, typed]) => {
 
 def begin(visit: Visit, rule: str, *steps: str) -> Page:
     day = RaterDay(list(steps), protocol="every_step", asks_clauses=rule)
+    publish_policy(day)
+    return day.begin(visit(day.user))
+
+
+def publish_policy(day: RaterDay) -> None:
+    """Give the project a guideline with clauses, which its raters have read."""
     guideline = lifecycle.publish_guideline(project=day.project, body=POLICY, by=None, now=factories.NOW)
     day.project.raters.update(read_guideline=guideline)
-    return day.begin(visit(day.user))
 
 
 def cited(page: Page) -> list[str | None]:
@@ -43,6 +48,21 @@ def test_clauses_are_found_by_number_and_words(visit: Visit) -> None:
         "30": [["1"], None],
         "x": [[], None],
     }
+
+
+def test_clause_is_cited_by_touch(visit: Visit) -> None:
+    day = RaterDay(
+        ["One.", "Two."], protocol="every_step", asks_clauses="optional", asks_omissions=True, asks_evidence=True
+    )
+    publish_policy(day)
+    page = day.begin(visit(day.user, width=390))
+    page.locator("[data-rate='-1']").tap()
+    page.locator("[popovertarget=help]").tap()
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    page.locator("#help [data-act=clause]").tap()
+    expect(page.locator("#help")).to_be_hidden()
+    page.locator(".clausepick [data-clause='1.1']").tap()
+    assert cited(page) == ["1.1"]
 
 
 def test_clauses_are_cited_by_keyboard(visit: Visit) -> None:

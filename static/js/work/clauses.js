@@ -40,23 +40,29 @@ export function findByNumber(clauses, typed) {
 const cite = ({ code, digest, version }) => ({ clause: code, digest, version });
 
 export class CitedClauses {
-  #shown = new WeakMap(); // list -> the citations that it shows
+  #shown = new WeakMap(); // row -> the citations that it shows
   #picker = null;
+  #goOn = null; // goes to what is missing after the last step, and returns whether there is anything
 
   constructor(page) {
     this.page = page;
   }
 
   // Open the search below a rated step. It closes with the choice, with Escape, or when it loses the focus.
-  search(stop) {
+  search(stop, goOn) {
     if (!this.page.isOpen()) return;
+    this.#goOn = goOn;
     const number = this.page.view.numberOf(stop.step);
     this.#close();
     this.#picker = this.#build(stop, number);
-    this.page.view.rowFor(stop).querySelector(".step__body").append(this.#picker);
+    const row = this.page.view.rowFor(stop);
+    row.querySelector(".step__body").append(this.#picker);
     const field = this.#picker.querySelector("input");
     this.#list(field);
     field.focus();
+    const { scroller } = this.page;
+    scroller.release(); // it would scroll back to the highlighted step
+    scroller.uncover(row.offsetHeight < scroller.freeArea().height ? row : this.#picker);
   }
 
   #build(stop, number) {
@@ -116,10 +122,12 @@ export class CitedClauses {
     if (!clause || !this.page.isOpen()) return;
     const number = this.page.view.numberOf(stop.step);
     const cited = this.page.work.cell(stop.step, stop.option).citations ?? [];
-    this.#leave(stop);
-    if (cited.length >= MAX_CITED) return void this.page.dock.showToast(getString("clause_too_many", { count: MAX_CITED }));
-    if (!cited.some((each) => each.clause === clause.code)) this.#change(stop, [...cited, cite(clause)]);
-    this.page.dock.showToast(getString("clause_cited", { number, clause: clause.code }), { undo: getString("undo") });
+    const isNew = !cited.some((each) => each.clause === clause.code);
+    const isTooMany = isNew && cited.length >= MAX_CITED;
+    if (isNew && !isTooMany) this.#change(stop, [...cited, cite(clause)]);
+    this.#leave(stop, true);
+    if (isTooMany) this.page.dock.showToast(getString("clause_too_many", { count: MAX_CITED }));
+    else this.page.dock.showToast(getString("clause_cited", { number, clause: clause.code }), { undo: isNew ? getString("undo") : "" });
   }
 
   #change(stop, citations) {
@@ -133,10 +141,13 @@ export class CitedClauses {
     picker?.remove();
   }
 
-  // Close the search and go back to the highlighted step, or to the submit button after the last one.
-  #leave(stop) {
+  // Close the search and go back to the highlighted step. After the last one, go to what is missing if a clause was
+  // chosen, or to the submit button.
+  #leave(stop, isChosen = false) {
     this.#close();
     const row = this.page.current ? this.page.view.rowFor(this.page.current) : null;
+    if (row) this.page.scroller.follow(row, { isSmooth: false });
+    else if (isChosen && this.#goOn()) return;
     (row ?? (this.page.work.submitState().missing ? this.page.view.rowFor(stop) : this.page.dock.submit)).focus({ preventScroll: true });
   }
 
@@ -150,14 +161,14 @@ export class CitedClauses {
   }
 
   #paintStop(view, stop) {
-    const cited = this.page.work.cell(stop.step, stop.option).citations ?? [];
-    const body = view.rowFor(stop)?.querySelector(".step__body");
-    const list = body?.querySelector(".clauses") ?? (body && cited.length ? make("ul", { className: "clauses" }) : null);
-    if (!list) return;
-    const shown = JSON.stringify(cited);
-    if (this.#shown.get(list) === shown) return;
-    this.#shown.set(list, shown);
-    if (!list.isConnected) body.append(list);
+    const row = view.rowFor(stop);
+    const { citations } = this.page.work.cell(stop.step, stop.option);
+    const shown = citations ? JSON.stringify(citations) : "";
+    if (!row || (this.#shown.get(row) ?? "") === shown) return;
+    this.#shown.set(row, shown);
+    const cited = citations ?? [];
+    const list = row.querySelector(".clauses") ?? make("ul", { className: "clauses" });
+    if (!list.isConnected) row.querySelector(".step__body").append(list);
     list.ariaLabel = getString("clause_list", { number: view.numberOf(stop.step) });
     list.replaceChildren(...cited.map((each) => this.#item(stop, each)));
   }
@@ -165,9 +176,11 @@ export class CitedClauses {
   #item(stop, citation) {
     const clause = this.page.work.trace.clauses.find(({ code }) => code === citation.clause);
     const button = make("button", { type: "button", className: "btn btn--bare btn--small", textContent: "×", ariaLabel: getString("clause_remove", { clause: citation.clause }) });
-    button.addEventListener("click", () => {
-      const left = this.page.work.cell(stop.step, stop.option).citations.filter((each) => each.clause !== citation.clause);
-      if (this.page.isOpen()) this.#change(stop, left);
+    button.addEventListener("click", (event) => {
+      if (!this.page.isOpen()) return;
+      const row = this.page.view.rowFor(stop);
+      this.#change(stop, this.page.work.cell(stop.step, stop.option).citations.filter((each) => each.clause !== citation.clause));
+      if (!event.detail) (row.querySelector(".clauses button") ?? row).focus(); // not clicked with a pointer
     });
     const item = make("li", { dir: "auto" }, make("b", { textContent: citation.clause }), ` ${clause?.title ?? ""}`, button);
     item.dataset.clause = citation.clause;

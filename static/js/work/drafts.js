@@ -1,5 +1,6 @@
-// Texts that are being typed: reason, corrected step, comment, answer to a question on the whole trace. The browser's store keeps them from the first keystroke
-// on. A draft belongs to the page in which it was typed. Another page takes it over when that page is closed.
+// Texts that are being typed: reason, corrected step, comment, omission, answer to a question on the whole trace. The
+// browser's store keeps them from the first keystroke on. A draft belongs to the page in which it was typed. Another page
+// takes it over when that page is closed.
 
 import { showReplacedText } from "./messages.js";
 import { getString } from "./page_config.js";
@@ -127,6 +128,7 @@ export class TextEdits {
   // Ask for the comment on a step, or for what is missing after it.
   comment(step, { field = "comment", isFocused = true } = {}) {
     if (step === undefined || !this.page.isOpen()) return;
+    finishPrompt(); // a text that is being typed there is saved
     const { work } = this.page;
     const { trace } = work;
     promptText({
@@ -134,7 +136,7 @@ export class TextEdits {
       confirm: getString(`confirm_${field}`),
       text: this.drafts.read(trace, field, step) ?? storedText(work, field, step),
       isFocused,
-      isSavedOnLeaving: true,
+      isSavedOnLeaving: field,
       typed: (text) => this.drafts.put(work, field, step, text),
       dropped: () => this.drafts.drop(trace, field, step),
       done: (text) => {
@@ -203,7 +205,7 @@ function chosenKinds(box, { category }) {
 // saves the text.
 export function promptText({ question, confirm, text, typed = () => {}, done, missing, dropped = () => {}, isFocused = true, isSavedOnLeaving = false }) {
   const form = document.getElementById("ask");
-  form.dataset.saved = isSavedOnLeaving;
+  form.dataset.saved = isSavedOnLeaving; // or which text
   form.querySelector("label span").textContent = question;
   form.querySelector("[type=submit]").textContent = confirm;
   const field = form.querySelector("textarea");
@@ -211,7 +213,7 @@ export function promptText({ question, confirm, text, typed = () => {}, done, mi
   form.hidden = false;
   if (isFocused) field.focus();
   const close = () => {
-    form.hidden = true;
+    closePrompt();
     form.onsubmit = form.onkeydown = form.onreset = form.oninput = null;
   };
   form.onreset = () => {
@@ -232,15 +234,18 @@ export function promptText({ question, confirm, text, typed = () => {}, done, mi
   };
 }
 
-// The annotator leaves the trace: save the text if it belongs to the trace.
+// The annotator leaves the trace, or opens the field for another text: save the text if it belongs to the trace.
 export function finishPrompt() {
   const form = document.getElementById("ask");
-  if (!form.hidden && form.dataset.saved === "true") form.onsubmit();
-  form.hidden = true;
+  if (!form.hidden && form.dataset.saved !== "false") form.onsubmit();
+  closePrompt();
 }
 
 export const isPromptOpen = () => !document.getElementById("ask").hidden;
 
 export function closePrompt() {
-  document.getElementById("ask").hidden = true;
+  const form = document.getElementById("ask");
+  // The browser does it with the next frame, and until then keys would go to the hidden field.
+  if (form.contains(document.activeElement)) document.activeElement.blur();
+  form.hidden = true;
 }

@@ -149,9 +149,10 @@ export class Evidence {
     const text = Object.assign(document.createElement("q"), { textContent: quote.text, dir: "auto" });
     if (quote.start !== undefined) Object.assign(text.dataset, { start: quote.start, end: quote.end });
     const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn--bare btn--small", textContent: "×", ariaLabel: getString("evidence_remove") });
-    button.addEventListener("click", () => {
+    button.addEventListener("click", (event) => {
       const quotes = this.page.work.cell(stop.step).evidence.filter((_, each) => each !== place);
       if (this.page.isOpen()) this.#change(stop, quotes);
+      if (!event.detail) box.querySelector(".evidence input").focus(); // not clicked with a pointer
     });
     item.append(text, button);
     return item;

@@ -1,7 +1,7 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
 import { loadLater, withPanel } from "./later.js";
-import { bindNavigation, explain, goToQuestion, goToUnrated, markRecovery, move, searchClause, withEvidence } from "./navigation.js";
+import { bindNavigation, explain, goToMissing, goToUnrated, markRecovery, move, searchClause, withEvidence } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
 function actions(page) {
@@ -35,15 +35,19 @@ function scrolls(target, key) {
 }
 
 const ANSWER_KEYS = "1234567890ab"; // as templates/annotate/_work_templates.html shows them
+const DOUBLED_MS = 400;
+const MOVING_ON = new Set(["negative", "neutral", "positive", "submit"]);
 
 // In the questions about an error, these keys choose an answer and arrows move between answers. After the only answer of a
-// question, the next question or the step has the focus.
+// question, the next question has the focus, or what else the error requires, or the step.
 function answersQuestion(page, event) {
   const chips = event.target.closest(".chips");
   if (!chips || page.isDeaf()) return false;
   const inputs = [...chips.querySelectorAll("input")];
   const isOne = inputs[0].type === "radio";
   if (event.key.startsWith("Arrow")) {
+    // After the last rating, the page went to the question by itself, and the arrow means the step before.
+    if (!page.current && /Up|Left/.test(event.key) && !inputs.some((input) => input.checked)) return false;
     if (isOne) return true; // the browser does it
     inputs.at((inputs.indexOf(event.target) + (/Down|Right/.test(event.key) ? 1 : -1)) % inputs.length).focus();
   } else if (inputs[ANSWER_KEYS.indexOf(event.key)]) {
@@ -58,8 +62,27 @@ function leaveQuestion(page, chips) {
   const box = chips.closest(".errorbox");
   const questions = [...box.querySelectorAll(".chips")].filter((each) => each.checkVisibility());
   const next = questions[questions.indexOf(chips) + 1]?.querySelector("input");
+  const stop = { step: Number(box.dataset.step), option: 0 };
   if (next) next.focus();
-  else if (page.current || !goToQuestion(page)) page.view.rowFor({ step: Number(box.dataset.step), option: 0 }).focus();
+  else if (page.work.uncited().some(({ position }) => position === stop.step)) searchClause(page, stop);
+  else if (page.current || !goToMissing(page)) page.view.rowFor(stop).focus();
+}
+
+// The page goes to a question by itself after the last rating, or if a submit lacks an answer. A key that is held or pressed
+// twice must not answer it.
+function ignoreDoubledKeys(keys) {
+  let last = null; // the key that rated or submitted, and when
+  const listen = (event) => {
+    const { key, target, timeStamp: at } = event;
+    const isAsked = target.closest(".chips, .question, .clausepick") !== null;
+    const isHeld = event.repeat && (key === "Enter" || (key.length === 1 && !target.matches("textarea")));
+    const isDoubled = isAsked && (isHeld || (key === last?.key && at - last.at < DOUBLED_MS));
+    last = isDoubled || (!isAsked && MOVING_ON.has(keys[key])) ? { key, at } : null;
+    if (!isDoubled) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  document.addEventListener("keydown", listen, { capture: true });
 }
 
 // Keys of a single character can be switched off, or work only while a step has the focus (WCAG 2.1.4).
@@ -69,6 +92,7 @@ export function bindActions(page, remapped, mode) {
   bindNavigation(page);
   const perform = actions(page);
   const keys = { ArrowDown: "next", ArrowUp: "previous", ArrowRight: "next", ArrowLeft: "previous", ...remapped };
+  ignoreDoubledKeys(keys);
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229) return; // the key belongs to an input method
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=text], textarea, select")) return;
@@ -85,6 +109,7 @@ export function bindActions(page, remapped, mode) {
     // A button that was clicked with a pointer must not repeat its action at the next Enter or Space.
     if (event.detail) event.target.closest("button, summary")?.blur();
     const button = event.target.closest("[data-rate], [data-act]");
+    button?.closest("[popover]")?.hidePopover(); // it would cover what the action shows
     if (button?.dataset.rate) return page.rate(Number(button.dataset.rate));
     if (button) return perform[button.dataset.act](event.shiftKey, button);
     const row = event.target.closest(".step[data-stop]");

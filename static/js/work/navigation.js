@@ -44,6 +44,7 @@ export function markRecovery(page, stop) {
 function handleEscape(page, target) {
   const box = target.closest(".errorbox");
   if (box) return page.view.rowFor({ step: Number(box.dataset.step), option: 0 })?.focus();
+  if (target.closest(".question")) return focusLitStep(page);
   const notice = document.querySelector("#notices > .note:last-child > button:last-child, .step__lost button");
   return notice?.closest("#notices") ? notice.click() : undefined;
 }
@@ -66,7 +67,7 @@ export function bindNavigation(page) {
   document.addEventListener("focusin", ({ target }) => {
     if (!target.closest("#stage .ladder") || target.closest(".is-now") || !target.matches(":focus-visible")) return;
     page.scroller.release(); // it would scroll back to the highlighted step
-    page.scroller.uncover(target.closest(".rate") ?? target);
+    page.scroller.uncover(target.closest(".rate, .question") ?? target);
   });
 }
 
@@ -101,8 +102,9 @@ export const withClauses = (page, act) =>
 
 // Search the clause that the rating of a step cites. The rating counts that the step has when the key is pressed.
 export function searchClause(page, stop) {
-  if (!stop || !page.work.trace.clauses || !page.isOpen()) return undefined;
-  if (page.work.cell(stop.step, stop.option).rating !== null) return withClauses(page, (clauses) => clauses.search(stop));
+  if (!stop || !page.work.trace.asks_clauses || !page.isOpen()) return undefined;
+  if (!page.work.trace.clauses?.length) return page.dock.showToast(getString("clause_missing"));
+  if (page.work.cell(stop.step, stop.option).rating !== null) return withClauses(page, (clauses) => clauses.search(stop, () => goToMissing(page)));
   return page.dock.showToast(getString("clause_unrated", { number: page.view.numberOf(stop.step) }));
 }
 
@@ -114,7 +116,7 @@ export function loadQuestions(page, view) {
 }
 
 // Go to the first one without an answer. Return whether there is one.
-export function goToQuestion(page) {
+function goToQuestion(page) {
   const isOpen = page.work.unanswered().length > 0;
   if (isOpen) withQuestions(page, (questions) => questions.focus());
   return isOpen;

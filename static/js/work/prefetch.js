@@ -121,9 +121,7 @@ export class TraceSupply {
     for (const item of items) {
       if (!this.outbox.clients.has(item.client) && open.has(item.client)) continue; // it comes when it is sent
       this.outbox.clients.add(item.client); // edits of a closed tab are now shown here
-      if (item.kind === "comment") work.comments.set(item.step, item.text);
-      else if (item.kind === "write_step") work.written.set(item.step, item.text);
-      else work.applyServerCell(item.step, item.option, { ...item, reason: item.text });
+      work.applyEdit(item);
     }
     await loadRenderers(work.texts());
     work.drafts = await this.drafts.loadLeft(trace);

@@ -118,7 +118,6 @@ export class TraceQuestions {
     const field = event.target.closest(".question");
     if (!field || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey) return;
     const isText = event.target.matches("textarea");
-    if (isText && event.key === "Escape") event.target.blur();
     const input = isText ? null : /^[1-9]$/.test(event.key) && field.querySelectorAll("input")[Number(event.key) - 1];
     if (!input && !(isText && event.key === "Enter" && !event.shiftKey)) return;
     event.preventDefault();

@@ -249,6 +249,12 @@ export class TraceState {
     return { comment: this.comments, answer: this.answers, missing: this.missing }[kind] ?? this.written;
   }
 
+  // Take over an edit of this browser that the server does not have yet.
+  applyEdit({ kind, step, option, question, text, ...cell }) {
+    if (option == null) this.#textsOf(kind).set(question ?? step, text);
+    else this.applyServerCell(step, option, { ...cell, reason: text });
+  }
+
   // Take over the value that another client has written.
   applyServerCell(step, option, cell) {
     this.cells.set(cellKey(step, option), toCell(cell));

@@ -178,9 +178,9 @@ export class TraceView {
     }
   }
 
-  // If a step has the focus, the focus moves with the highlight.
+  // If a step or a question has the focus, the focus moves with the highlight: the next key rates.
   keepFocus(stop) {
-    if (document.activeElement?.closest(".step")) this.rowFor(stop)?.focus({ preventScroll: true });
+    if (document.activeElement?.closest(".step, .chips")) this.rowFor(stop)?.focus({ preventScroll: true });
   }
 
   toggleProblem() {

@@ -76,9 +76,8 @@ class WorkPage {
 
   show(view) {
     this.#isLeaving = this.#isSubmittedElsewhere = this.#hasChanged = false;
-    this.#rated = this.#inSight = null;
     this.#reclaimedNotice?.remove();
-    this.#reclaimedNotice = null;
+    this.#rated = this.#inSight = this.#reclaimedNotice = null;
     clearNotices();
     closePrompt();
     Object.assign(this, { view, work: view.work });
@@ -282,6 +281,7 @@ class WorkPage {
     this.paint();
     this.view.fillErrorBoxes();
     this.#scroll();
+    this.view.keepFocus(this.current);
     const rating = getString(`rating_${this.work.cell(stop.step, stop.option).rating}`);
     return this.dock.showToast(getString(`undone_${what}`, { number: this.view.numberOf(stop.step), rating }));
   }

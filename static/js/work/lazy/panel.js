@@ -79,12 +79,30 @@ function fillForm(page, step) {
 
 // What is typed survives a reload and a closed tab.
 const draftKey = (form) => [drafts, config.user, form.action.match(/\d+/g)?.at(-1), form.elements.step.value].join(".");
-const readDraft = (form) => localStorage.getItem(draftKey(form)) ?? "";
-const writeDraft = (form, text) => (text ? localStorage.setItem(draftKey(form), text) : localStorage.removeItem(draftKey(form)));
+
+function readDraft(form) {
+  try {
+    return localStorage.getItem(draftKey(form)) ?? "";
+  } catch {
+    return ""; // refused
+  }
+}
+
+function writeDraft(form, text) {
+  try {
+    if (text) localStorage.setItem(draftKey(form), text);
+    else localStorage.removeItem(draftKey(form));
+  } catch {
+    // full or refused
+  }
+}
 
 async function sendForm(page, form) {
+  if ("sending" in form.dataset) return undefined; // a second press
   const step = form.elements.step?.value;
+  form.dataset.sending = "";
   const fresh = await fetchHtml(form.action, { method: "POST", body: new FormData(form) });
+  delete form.dataset.sending;
   if (form.hasAttribute("data-read")) {
     await page.messages.refresh();
     return loadQuestions(page);
@@ -127,6 +145,9 @@ function markSteps(page, source = body) {
     const stop = { step: Number(talk.dataset.talk), option: 0 };
     const row = page.view.rowFor(stop);
     if (!row) continue;
+    // Where steps are hidden from the annotator, the leads count them too.
+    const title = body.querySelector(`[data-talk="${stop.step}"] [data-slot=title]`);
+    if (title) title.textContent = getString("told_step", { number: row.dataset.number });
     const name = talk.dataset.news === "yes" ? "asked_news" : talk.dataset.open === "yes" ? "asked_open" : "asked_done";
     const mark = Object.assign(document.createElement("button"), { type: "button", className: "step__asked btn btn--small", textContent: getString(name) });
     mark.dataset.asked = name;
