@@ -6,13 +6,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard import rater_names, render, trace_steps
+from dashboard import pair_access, rater_names, render, trace_steps
 from dashboard.access import post_view, safe_view
 from dashboard.rater_opinions import RaterOpinions, StepOpinion, describe_majority, load_rater_opinions
 from dashboard.trace_steps import StepWithTexts
@@ -97,7 +98,9 @@ def load_case(settlement: Settlement, actor: Membership, *, with_names: bool) ->
 def show_adjudication(request: HttpRequest, actor: Membership, trace: int | None = None) -> HttpResponse:
     """Show the given trace, or the first one for this person: their own, then the one that has waited longest."""
     if trace is None:
-        first = list_contested_for(project_id=actor.project_id, user=actor.user).first()
+        first = _list_contested(actor).first()
+        if first is not None:
+            pair_access.reserve_half_or_403(actor, first.trace)
         return _render_adjudication(request, actor, first)
     return _render_adjudication(request, actor, _get_settlement(actor, trace))
 
@@ -136,8 +139,15 @@ def _render_refusal(request: HttpRequest, actor: Membership, trace: int, error: 
 
 
 def _get_settlement(actor: Membership, trace: int) -> Settlement:
-    rows = Settlement.objects.filter(project=actor.project).select_related("trace__problem")
-    return get_object_or_404(rows, pk=trace)
+    rows = Settlement.objects.filter(project=actor.project).select_related("trace__problem", "trace__pairing")
+    settlement = get_object_or_404(rows, pk=trace)
+    pair_access.reserve_half_or_403(actor, settlement.trace)
+    return settlement
+
+
+def _list_contested(actor: Membership) -> QuerySet[Settlement]:
+    both = pair_access.may_read_both_halves(actor)
+    return list_contested_for(project_id=actor.project_id, user=actor.user, reads_both_halves=both)
 
 
 def _render_adjudication(
@@ -146,7 +156,7 @@ def _render_adjudication(
     """Render the page with `form`, `problem` and `status` in `context`."""
     may_see_names = rater_names.can_see_names(actor)
     with_names = request.GET.get("names") == "1" and may_see_names
-    queue = list(list_contested_for(project_id=actor.project_id, user=actor.user)[: MAX_QUEUED + 1])
+    queue = list(_list_contested(actor)[: MAX_QUEUED + 1])
     guideline = actor.project.guideline
     return render.project_page(
         request,
