@@ -223,9 +223,18 @@ class PoweredFigures:
 
 
 def draw_estimate(
-    judge: str, random: np.random.Generator, *, n_pool: int = 3000, n_labels: int = 200, is_chosen: bool = False
+    judge: str,
+    random: np.random.Generator,
+    *,
+    n_pool: int = 3000,
+    n_labels: int = 200,
+    is_chosen: bool = False,
+    knows_outcome: bool = False,
 ) -> tuple[PoweredEstimate, float]:
-    """Return the estimate of the error rate in one world, and the judge's AUC there."""
+    """Return the estimate of the error rate in one world, and the judge's AUC there.
+
+    Where outcomes are known, 60 % of the traces with an error have a wrong final answer, and 2 % of the others; longer
+    traces err more often."""
     problems = random.integers(0, n_pool // 2, n_pool)
     rate = random.beta(2, 8, n_pool // 2)[problems]
     wrong = random.random(n_pool) < rate
@@ -240,8 +249,15 @@ def draw_estimate(
         weights=np.where(is_labeled, 1 / chance, 0.0),
         predicted=predicted,
         problems=problems,
+        covariates=_record_covariates(wrong, random) if knows_outcome else None,
     )
     return prediction_powered.estimate_with_predictions(pool), _auc(predicted, wrong)
+
+
+def _record_covariates(wrong: np.ndarray, random: np.random.Generator) -> Floats:
+    has_wrong_answer = random.random(len(wrong)) < np.where(wrong, 0.6, 0.02)
+    log_length = random.normal(2 + 0.3 * wrong, 0.5)
+    return np.stack([has_wrong_answer.astype(np.float64), log_length], axis=1)
 
 
 def _predict(judge: str, wrong: np.ndarray, random: np.random.Generator) -> Floats:
@@ -258,11 +274,13 @@ def _auc(score: Floats, wrong: np.ndarray) -> float:
     return float((high[:, None] > low).mean() + (high[:, None] == low).mean() / 2)
 
 
-def measure_powered(judge: str, *, is_chosen: bool = False, worlds: int = 1000, seed: int = 4) -> PoweredFigures:
+def measure_powered(
+    judge: str, *, is_chosen: bool = False, knows_outcome: bool = False, worlds: int = 1000, seed: int = 4
+) -> PoweredFigures:
     random = np.random.default_rng(seed)
     covered, human, shorter, aucs = [], [], [], []
     for _ in range(worlds):
-        found, auc = draw_estimate(judge, random, is_chosen=is_chosen)
+        found, auc = draw_estimate(judge, random, is_chosen=is_chosen, knows_outcome=knows_outcome)
         if found.interval is None or found.human_interval is None or found.saved_share is None:
             continue
         covered.append(found.interval.low <= 0.2 <= found.interval.high)
@@ -280,9 +298,12 @@ def main() -> None:
     licenses = measure_licenses(worlds=worlds)
     drifts = {str(p): vars(measure_drift(p)) for p in (0.9, 0.95, 0.98)}
     powered = {
-        f"{judge}{' chosen' * is_chosen}": vars(measure_powered(judge, is_chosen=is_chosen, worlds=worlds))
+        f"{judge}{' chosen' * is_chosen}{' with outcomes' * knows_outcome}": vars(
+            measure_powered(judge, is_chosen=is_chosen, knows_outcome=knows_outcome, worlds=worlds)
+        )
         for judge in JUDGES
         for is_chosen in (False, True)
+        for knows_outcome in (False, True)
     }
     figures: dict[str, Mapping[str, object]] = {
         "passport": passport,

@@ -44,7 +44,9 @@ class SuggestionsForm(forms.Form):
         initial=0.25,
         min_value=0,
         max_value=0.9,
-        help_text=gettext_lazy("All labels are there from the start. The rest of the work, at least 0.1, stays blind."),
+        help_text=gettext_lazy(
+            "All labels are there from the start. The rest stays blind: at least 0.1; half finds harm sooner."
+        ),
     )
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:

@@ -227,6 +227,7 @@ def _test_harm(plan: SuggestionPlan, arm: ExposureArm, answers: Sequence[Exposed
         [each.arm == arm for each in decisions],
         [each.follows for each in decisions],
         alpha=exposure_effects.ALPHA / len(list_exposed_arms(plan)),
+        horizon=exposure_effects.plan_horizon(plan.shares[arm], plan.shares[ExposureArm.BLIND]),
     )
 
 
