@@ -13,9 +13,9 @@ this is λ = Cov(Y, f) / ((1 + n/N) Var f) of the paper. Ratios (the share of a 
 y - θ d in place of y. Shares get their interval on the logit scale. λ costs one degree of freedom.
 
 Recorded covariates of the traces (whether the final answer is right, the length) are further machines: each has a term
-of its own with mean zero, λ becomes a vector, and each costs a degree of freedom. Their columns are used in order, one
-per `PROBLEMS_PER_COVARIATE` problems with labels, unless the ones before explain them. Influences are divided by
-one minus their leverage, because λ fits best where few problems decide it.
+of its own with mean zero, λ becomes a vector, and each costs a degree of freedom. Their columns are used in order, at
+most one per `PROBLEMS_PER_COVARIATE` problems with labels, if they lower the error of problems that λ is not fitted to.
+The variance is that of these errors, too, because λ fits best where few problems decide it.
 
 The intervals are shorter than those of people alone by 1 - √(1 - ρ² N/(n + N)), with ρ the correlation of the labels
 with the best linear combination of machine and covariates, n labels, and N traces without. No estimator that knows
@@ -125,9 +125,10 @@ def estimate_with_predictions(pool: LabeledPool, *, level: float = 0.95) -> Powe
         return PoweredEstimate(n_labeled, n_problems, n_pool, human, human_interval, reason=Reason.NO_DEPENDENCE)
     columns = [(difference, v)]
     for covariate in () if pool.covariates is None else pool.covariates.T:
-        if len(columns) * PROBLEMS_PER_COVARIATE < n_problems:
-            found = _compare_predictions(pool, covariate, weights, size, problem)
-            columns += [found] if _adds_something(found[1], [each for _, each in columns]) else []
+        found = _compare_predictions(pool, covariate, weights, size, problem)
+        known = np.stack([each for _, each in columns], axis=1)
+        if len(columns) * PROBLEMS_PER_COVARIATE < n_problems and _shortens(u, known, found[1]):
+            columns.append(found)
     tuning, combined = _tune(u, np.stack([each for _, each in columns], axis=1), n_problems)
     error = math.sqrt(float(combined @ combined))
     value = human + float(tuning @ [each for each, _ in columns])
@@ -139,22 +140,28 @@ def estimate_with_predictions(pool: LabeledPool, *, level: float = 0.95) -> Powe
     )
 
 
-def _adds_something(column: Floats, known: list[Floats]) -> bool:
-    """Return whether a column is not a linear combination of those before."""
-    matrix = np.stack(known, axis=1)
-    left = column - matrix @ np.linalg.lstsq(matrix, column)[0]
-    return float(left @ left) > _EXPLAINED**2 * float(column @ column)
+def _shortens(u: Floats, known: Floats, column: Floats) -> bool:
+    """Return whether a column varies, is no linear combination of those before, and lowers the leave-one-out error."""
+    left = column - known @ np.linalg.lstsq(known, column)[0]
+    if float(left @ left) <= max(_EXPLAINED**2 * float(column @ column), 1e-18):
+        return False
+    errors = [_leave_one_out(u, columns) for columns in (known, np.column_stack([known, column]))]
+    return float(errors[1] @ errors[1]) < float(errors[0] @ errors[0])
+
+
+def _leave_one_out(u: Floats, columns: Floats) -> Floats:
+    """Return the combined influence of each problem with a λ that is fitted without it."""
+    combined = u - columns @ np.linalg.lstsq(columns, u)[0]
+    leverage = np.einsum("ij,ji->i", columns, np.linalg.pinv(columns))
+    return np.asarray(combined / np.maximum(1 - leverage, 0.1), dtype=np.float64)
 
 
 def _tune(u: Floats, columns: Floats, n_problems: int) -> tuple[Floats, Floats]:
     """Return λ, and the influences of the combined estimate with the correction for its degrees of freedom."""
     tuning = -np.linalg.lstsq(columns, u)[0]
-    combined = u + columns @ tuning
     if columns.shape[1] == 1:
-        return tuning, combined * math.sqrt(n_problems / (n_problems - 2))
-    leverage = np.einsum("ij,ji->i", columns, np.linalg.pinv(columns))
-    corrected = combined / np.maximum(1 - leverage, 0.1)
-    return tuning, np.asarray(corrected * math.sqrt(n_problems / (n_problems - 1)), dtype=np.float64)
+        return tuning, (u + columns @ tuning) * math.sqrt(n_problems / (n_problems - 2))
+    return tuning, _leave_one_out(u, columns) * math.sqrt(n_problems / (n_problems - 1))
 
 
 def _compare_predictions(
