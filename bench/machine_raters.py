@@ -4,7 +4,9 @@
     licenses   worlds in which every licensed stratum delivers the promised precision, with blind spots that people and
                machine share
     drift      how soon a drop by ten points is caught, and how often an unchanged machine is suspended
-    powered    coverage and length of prediction-powered intervals, with uniform and with chosen labels
+    powered    coverage and length of prediction-powered intervals, with uniform and with chosen labels, without and
+               with recorded outcomes and lengths
+    harm       how often the test for harm stops suggestions with an effect of 15 points, and harmless ones
 
 Prints a line per measurement, and one line of JSON.
 """
@@ -17,7 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stats import alternative_annotator, drift, machine_agreement, machine_licenses, prediction_powered, reliability
+from stats import (
+    alternative_annotator,
+    drift,
+    exposure_effects,
+    machine_agreement,
+    machine_licenses,
+    prediction_powered,
+    reliability,
+)
 from stats.alternative_annotator import ItemAnswers
 from stats.arrays import Floats, Ints
 from stats.drift import DriftPlan
@@ -290,6 +300,38 @@ def measure_powered(
     return PoweredFigures(*(float(np.mean(values)) for values in (covered, human, shorter, aucs)))
 
 
+# --- harm of suggestions ----------------------------------------------------------------------------------------------
+
+BLIND_RATES = (0.05, 0.1, 0.15, 0.2, 0.3)
+# Exposed arms, and blind decisions for each one of an exposed arm.
+ALLOCATIONS = ((1, 1.0), (1, 2.0), (1, 3.0), (2, 1.0), (2, 2.0))
+
+
+@dataclass(frozen=True)
+class HarmFigures:
+    """By `BLIND_RATES`. The Monte Carlo error of each share is at most `error`."""
+
+    found: list[float]  # effects of 15 points with 111 decisions of the exposed arm
+    false_alarms: list[float]  # within 2,000
+    error: float
+
+
+def measure_harm(n_arms: int, ratio: float, *, runs: int = 20_000) -> HarmFigures:
+    alpha = exposure_effects.ALPHA / n_arms
+
+    def simulate(blind: float, effect: float, n: int) -> float:
+        stops = exposure_effects.simulate_stops(
+            blind, blind + effect, n=n, runs=runs, blind_ratio=ratio, alpha=alpha, seed=n
+        )
+        return float(stops.mean())
+
+    return HarmFigures(
+        [simulate(rate, exposure_effects.EFFECT, exposure_effects.HORIZON) for rate in BLIND_RATES],
+        [simulate(rate, 0.0, 2000) for rate in BLIND_RATES],
+        0.5 / runs**0.5,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--worlds", type=int, default=400)
@@ -305,11 +347,13 @@ def main() -> None:
         for is_chosen in (False, True)
         for knows_outcome in (False, True)
     }
+    harm = {f"{n_arms} exposed, blind × {ratio:g}": vars(measure_harm(n_arms, ratio)) for n_arms, ratio in ALLOCATIONS}
     figures: dict[str, Mapping[str, object]] = {
         "passport": passport,
         "licenses": licenses,
         "drift": drifts,
         "powered": powered,
+        "harm": harm,
     }
     for part, values in figures.items():
         for name, value in values.items():

@@ -256,7 +256,8 @@ def simulate_stops(
     per_exposed = 2 * blind_ratio / (1 + blind_ratio)
     looks = [look for look in plan_looks(horizon) if look <= n * per_exposed + 1e-9]
     draws = np.random.default_rng(seed)
-    hits, blind_hits, is_stopped = (np.zeros(runs, dtype=dtype) for dtype in (np.int64, np.int64, np.bool_))
+    hits, blind_hits = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
+    is_stopped = np.zeros(runs, dtype=np.bool_)
     size = blind_size = 0
     for look, boundary in zip(looks, _plan_boundaries(looks, alpha, horizon), strict=True):
         more = math.ceil(look / per_exposed - 1e-9) - size

@@ -124,7 +124,7 @@ def estimate_with_predictions(pool: LabeledPool, *, level: float = 0.95) -> Powe
     if float(v @ v) <= 1e-18:
         return PoweredEstimate(n_labeled, n_problems, n_pool, human, human_interval, reason=Reason.NO_DEPENDENCE)
     columns = [(difference, v)]
-    for covariate in () if pool.covariates is None else pool.covariates.T:
+    for covariate in [] if pool.covariates is None else list(pool.covariates.T):
         found = _compare_predictions(pool, covariate, weights, size, problem)
         known = np.stack([each for _, each in columns], axis=1)
         if len(columns) * PROBLEMS_PER_COVARIATE < n_problems and _shortens(u, known, found[1]):
@@ -133,11 +133,9 @@ def estimate_with_predictions(pool: LabeledPool, *, level: float = 0.95) -> Powe
     error = math.sqrt(float(combined @ combined))
     value = human + float(tuning @ [each for each, _ in columns])
     interval = _share_interval(value, error, _count_freedom(combined, n_problems - 1 - len(columns)), level)
-    return PoweredEstimate(
-        *(n_labeled, n_problems, n_pool, human, human_interval, value, interval),
-        tuning=float(tuning[0]),
-        n_covariates=len(columns) - 1,
-    )
+    weight = float(tuning[0])
+    used = len(columns) - 1
+    return PoweredEstimate(n_labeled, n_problems, n_pool, human, human_interval, value, interval, weight, used)
 
 
 def _shortens(u: Floats, known: Floats, column: Floats) -> bool:

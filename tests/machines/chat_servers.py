@@ -71,7 +71,7 @@ class ChatServer:
 
 def make_logprobs(text: str, yes_shares: tuple[float, ...]) -> dict[str, Any]:
     """Return the tokens of an answer as vLLM states them: words with the space before, other characters one by one."""
-    shares, rows = iter(yes_shares), []
+    shares, rows = iter(yes_shares), list[dict[str, Any]]()
     for token in re.findall(r" ?[^\W\d]+|.", text, re.S):
         top = {token: 0.0}
         if token.strip() in ("Yes", "No"):
