@@ -83,11 +83,11 @@ def test_lead_opens_a_consensus_route(visit: Visit) -> None:
     page = visit(cast.lead)
     page.goto(f"/projects/{project.slug}/judges/agreement")
     for name, machine in zip(("first", "second"), machines, strict=True):
-        page.locator(f"#machines [name={name}]").select_option(str(machine.pk))
-    page.locator("#machines button[type=submit]").press("Enter")
+        page.locator(f"[name={name}]").select_option(str(machine.pk))
+    page.locator("form:has([name=first]) button[type=submit]").press("Enter")
     expect(page.locator("[data-traces='10'][data-kept='8']")).to_be_visible()
-    page.locator("#route button[type=submit]").press("Enter")
-    expect(page.locator(".flash")).to_be_visible()
+    page.locator("form:has([name=promised]) button[type=submit]").press("Enter")
+    expect(page.locator("[data-message]")).to_be_visible()
     job = Job.objects.get(kind=routes.KIND)
     assert runner.run_job(job.pk, routes.run_route_job, clock=lambda: factories.NOW) == JobState.DONE
     page.reload()
