@@ -164,7 +164,7 @@ class OptionRequest(models.Model):
     sent = models.JSONField(default=dict)  # all fields of the request except the prompt
     # The current PRM when the request was made, and whether raters saw its scores. No page shows them.
     prm = models.ForeignKey(PRM, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
-    showed_scores = models.BooleanField(default=False)
+    has_shown_scores = models.BooleanField(default=False)
 
     state = models.CharField(max_length=10, choices=OptionRequestState, default=OptionRequestState.WAITING)
     made_at = models.DateTimeField()

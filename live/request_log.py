@@ -11,7 +11,7 @@ _POLICY = ("version", "family", "model", "model_digest", "tokenizer_digest", "mo
 _REQUEST = (
     *("path", "position", "has_human_steps", "is_prefetched", "prompt_digest", "seed", "sent", "state", "problem"),
     *("server_version", "served_model", "fingerprint", "n_returned", "dropped", "prompt_tokens", "completion_tokens"),
-    *("is_usage_estimated", "milliseconds", "n_tries", "showed_scores"),
+    *("is_usage_estimated", "milliseconds", "n_tries", "has_shown_scores"),
 )
 _PRM = ("version", "backend", "model", "digest")
 _OPTION = ("index", "text", "ending", "finish_reason", "stop_reason", "same_as", "token_ids", "sum_logprob")

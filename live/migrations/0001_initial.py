@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                 ('prompt_digest', models.CharField(max_length=64)),
                 ('seed', models.BigIntegerField()),
                 ('sent', models.JSONField(default=dict)),
-                ('showed_scores', models.BooleanField(default=False)),
+                ('has_shown_scores', models.BooleanField(default=False)),
                 ('prm', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='prm.prm')),
                 ('state', models.CharField(choices=[('waiting', 'waiting'), ('asked', 'asked'), ('answered', 'answered'), ('failed', 'not answered'), ('refused', 'refused'), ('capped', 'not asked, because a limit is reached')], default='waiting', max_length=10)),
                 ('made_at', models.DateTimeField()),

@@ -80,7 +80,7 @@ def test_request_names_the_current_prm_and_that_no_scores_were_shown(rater: Rate
     live_project.show(begin(rater, address))
     (record,) = request_log.describe_requests(rater.project)
     assert (record["prm"]["version"], record["prm"]["backend"]) == (prm.version, prm.backend)
-    assert record["showed_scores"] is False
+    assert record["has_shown_scores"] is False
 
 
 def test_every_change_of_a_rating_is_logged(rater: Rater, address: str) -> None:
