@@ -156,7 +156,7 @@ def _leave_one_out(u: Floats, columns: Floats) -> Floats:
 
 def _tune(u: Floats, columns: Floats, n_problems: int) -> tuple[Floats, Floats]:
     """Return λ, and the influences of the combined estimate with the correction for its degrees of freedom."""
-    tuning = -np.linalg.lstsq(columns, u)[0]
+    tuning = np.asarray(-np.linalg.lstsq(columns, u)[0], dtype=np.float64)
     if columns.shape[1] == 1:
         return tuning, (u + columns @ tuning) * math.sqrt(n_problems / (n_problems - 2))
     return tuning, _leave_one_out(u, columns) * math.sqrt(n_problems / (n_problems - 1))

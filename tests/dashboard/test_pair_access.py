@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from labeling import queue, raters
 from labeling.models import PairedTrace, PairReader, PairReviewer, Settlement, Trace
+from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from people import members
 from prm import arena
@@ -30,7 +31,7 @@ def make_contested_pair(personas: LoggedInPersonas) -> list[Trace]:
 def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     first, second = make_contested_pair(personas)
-    gold = make_gold(trace=second, use="hidden", accepted_first_errors=[None], by=None, now=NOW)
+    gold = make_gold(trace=second, use=GoldUse.HIDDEN, accepted_first_errors=[None], by=None, now=NOW)
     assignments = {trace: trace.assignments.get().pk for trace in (first, second)}
     cases = reverse("dashboard:adjudication", args=[cast.project.slug])
     reviewer = personas.client("reviewer")
@@ -39,13 +40,12 @@ def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> N
         "adjudication_case": (first.pk, second.pk),
         "trace": (first.pk, second.pk),
         "submission": (assignments[first], assignments[second]),
-        "gold_trace": (None, gold.pk),
+        "gold_trace": (0, gold.pk),
     }
     for name, keys in pages.items():
-        own, other = (key and reverse(f"dashboard:{name}", args=[cast.project.slug, key]) for key in keys)
-        assert other is not None
+        own, other = (reverse(f"dashboard:{name}", args=[cast.project.slug, key]) for key in keys)
         assert [personas.client(role).get(other).status_code for role in ("reviewer", "lead")] == [403, 200], name
-        assert own is None or reviewer.get(own).status_code == 200
+        assert reviewer.get(own).status_code == (200 if keys[0] else 404)
     decide = reverse("dashboard:decide_case", args=[cast.project.slug, second.pk])
     assert reviewer.post(decide, {"first_error": "none"}).status_code == 403
     assert len(personas.client("lead").get(cases).context["queue"]) == 2

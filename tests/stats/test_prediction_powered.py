@@ -70,6 +70,7 @@ def test_covariates_help_as_far_as_they_predict() -> None:
     fitted = np.linalg.lstsq(np.stack([np.ones(3000), machine, outcome], axis=1), values)[0]
     rho = np.corrcoef(values, fitted[1] * machine + fitted[2] * outcome)[0, 1]
     assert alone.saved_share is not None
+    assert both.saved_share is not None
     assert both.saved_share == pytest.approx(1 - math.sqrt(1 - rho**2 * 2800 / 3000), abs=0.06)
     assert both.saved_share > alone.saved_share + 0.05
     few = prediction_powered.label_pool(
