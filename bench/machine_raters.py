@@ -4,7 +4,9 @@
     licenses   worlds in which every licensed stratum delivers the promised precision, with blind spots that people and
                machine share
     drift      how soon a drop by ten points is caught, and how often an unchanged machine is suspended
-    powered    coverage and length of prediction-powered intervals, with uniform and with chosen labels
+    powered    coverage and length of prediction-powered intervals, with uniform and with chosen labels, without and
+               with recorded outcomes and lengths
+    harm       how often the test for harm stops suggestions with an effect of 15 points, and harmless ones
 
 Prints a line per measurement, and one line of JSON.
 """
@@ -17,7 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stats import alternative_annotator, drift, machine_agreement, machine_licenses, prediction_powered, reliability
+from stats import (
+    alternative_annotator,
+    drift,
+    exposure_effects,
+    machine_agreement,
+    machine_licenses,
+    prediction_powered,
+    reliability,
+)
 from stats.alternative_annotator import ItemAnswers
 from stats.arrays import Floats, Ints
 from stats.drift import DriftPlan
@@ -223,9 +233,18 @@ class PoweredFigures:
 
 
 def draw_estimate(
-    judge: str, random: np.random.Generator, *, n_pool: int = 3000, n_labels: int = 200, is_chosen: bool = False
+    judge: str,
+    random: np.random.Generator,
+    *,
+    n_pool: int = 3000,
+    n_labels: int = 200,
+    is_chosen: bool = False,
+    knows_outcome: bool = False,
 ) -> tuple[PoweredEstimate, float]:
-    """Return the estimate of the error rate in one world, and the judge's AUC there."""
+    """Return the estimate of the error rate in one world, and the judge's AUC there.
+
+    Where outcomes are known, 60 % of the traces with an error have a wrong final answer, and 2 % of the others; longer
+    traces err more often."""
     problems = random.integers(0, n_pool // 2, n_pool)
     rate = random.beta(2, 8, n_pool // 2)[problems]
     wrong = random.random(n_pool) < rate
@@ -240,8 +259,15 @@ def draw_estimate(
         weights=np.where(is_labeled, 1 / chance, 0.0),
         predicted=predicted,
         problems=problems,
+        covariates=_record_covariates(wrong, random) if knows_outcome else None,
     )
     return prediction_powered.estimate_with_predictions(pool), _auc(predicted, wrong)
+
+
+def _record_covariates(wrong: np.ndarray, random: np.random.Generator) -> Floats:
+    has_wrong_answer = random.random(len(wrong)) < np.where(wrong, 0.6, 0.02)
+    log_length = random.normal(2 + 0.3 * wrong, 0.5)
+    return np.stack([has_wrong_answer.astype(np.float64), log_length], axis=1)
 
 
 def _predict(judge: str, wrong: np.ndarray, random: np.random.Generator) -> Floats:
@@ -258,11 +284,13 @@ def _auc(score: Floats, wrong: np.ndarray) -> float:
     return float((high[:, None] > low).mean() + (high[:, None] == low).mean() / 2)
 
 
-def measure_powered(judge: str, *, is_chosen: bool = False, worlds: int = 1000, seed: int = 4) -> PoweredFigures:
+def measure_powered(
+    judge: str, *, is_chosen: bool = False, knows_outcome: bool = False, worlds: int = 1000, seed: int = 4
+) -> PoweredFigures:
     random = np.random.default_rng(seed)
     covered, human, shorter, aucs = [], [], [], []
     for _ in range(worlds):
-        found, auc = draw_estimate(judge, random, is_chosen=is_chosen)
+        found, auc = draw_estimate(judge, random, is_chosen=is_chosen, knows_outcome=knows_outcome)
         if found.interval is None or found.human_interval is None or found.saved_share is None:
             continue
         covered.append(found.interval.low <= 0.2 <= found.interval.high)
@@ -270,6 +298,38 @@ def measure_powered(judge: str, *, is_chosen: bool = False, worlds: int = 1000, 
         shorter.append(found.saved_share)
         aucs.append(auc)
     return PoweredFigures(*(float(np.mean(values)) for values in (covered, human, shorter, aucs)))
+
+
+# --- harm of suggestions ----------------------------------------------------------------------------------------------
+
+BLIND_RATES = (0.05, 0.1, 0.15, 0.2, 0.3)
+# Exposed arms, and blind decisions for each one of an exposed arm.
+ALLOCATIONS = ((1, 1.0), (1, 2.0), (1, 3.0), (2, 1.0), (2, 2.0))
+
+
+@dataclass(frozen=True)
+class HarmFigures:
+    """By `BLIND_RATES`. The Monte Carlo error of each share is at most `error`."""
+
+    found: list[float]  # effects of 15 points with 111 decisions of the exposed arm
+    false_alarms: list[float]  # within 2,000
+    error: float
+
+
+def measure_harm(n_arms: int, ratio: float, *, runs: int = 20_000) -> HarmFigures:
+    alpha = exposure_effects.ALPHA / n_arms
+
+    def simulate(blind: float, effect: float, n: int) -> float:
+        stops = exposure_effects.simulate_stops(
+            blind, blind + effect, n=n, runs=runs, blind_ratio=ratio, alpha=alpha, seed=n
+        )
+        return float(stops.mean())
+
+    return HarmFigures(
+        [simulate(rate, exposure_effects.EFFECT, exposure_effects.HORIZON) for rate in BLIND_RATES],
+        [simulate(rate, 0.0, 2000) for rate in BLIND_RATES],
+        0.5 / runs**0.5,
+    )
 
 
 def main() -> None:
@@ -280,15 +340,20 @@ def main() -> None:
     licenses = measure_licenses(worlds=worlds)
     drifts = {str(p): vars(measure_drift(p)) for p in (0.9, 0.95, 0.98)}
     powered = {
-        f"{judge}{' chosen' * is_chosen}": vars(measure_powered(judge, is_chosen=is_chosen, worlds=worlds))
+        f"{judge}{' chosen' * is_chosen}{' with outcomes' * knows_outcome}": vars(
+            measure_powered(judge, is_chosen=is_chosen, knows_outcome=knows_outcome, worlds=worlds)
+        )
         for judge in JUDGES
         for is_chosen in (False, True)
+        for knows_outcome in (False, True)
     }
+    harm = {f"{n_arms} exposed, blind × {ratio:g}": vars(measure_harm(n_arms, ratio)) for n_arms, ratio in ALLOCATIONS}
     figures: dict[str, Mapping[str, object]] = {
         "passport": passport,
         "licenses": licenses,
         "drift": drifts,
         "powered": powered,
+        "harm": harm,
     }
     for part, values in figures.items():
         for name, value in values.items():

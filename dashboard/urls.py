@@ -98,6 +98,7 @@ _PRMS = [
     path("arena", arena.show_arena, name="arena"),
     path("arena/open", arena.open_arena, name="open_arena"),
     path("arena/close", arena.close_arena, name="close_arena"),
+    path("arena/hard-negatives.jsonl", arena.download_hard_negatives, name="hard_negatives"),
     path("register", generations.register_prm, name="register_prm"),
     path("roll-back", generations.roll_back_prm, name="roll_back_prm"),
     path("<int:version>/", prms.show_prm, name="prm"),

@@ -69,6 +69,7 @@ def ensure_member(*, project: Project, user: User, now: dt.datetime) -> Rater:
     if rater.removed_at is not None:
         rater.removed_at = None
         rater.save(update_fields=["removed_at"])
+    queue.record_reviewed_halves(rater=rater)
     return rater
 
 

@@ -1,7 +1,7 @@
 """Live labeling: the policy that generates steps, sessions of raters with it, and every request to it.
 
-`live.policies` changes LivePolicy; `live.sessions` changes LiveSession, LiveTurn and ratings; `live.option_requests`
-changes OptionRequest and creates LiveOption rows.
+`live.policies` changes LivePolicy; `live.sessions` changes LiveSession, LiveTurn and ratings, and logs the edits of
+ratings; `live.option_requests` changes OptionRequest and creates LiveOption rows.
 """
 
 import math
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from labeling.models import Guideline, Problem, Project, Rater, Submission
 from machines.models import EndpointKind
+from prm.models import PRM
 
 
 class LiveMode(models.TextChoices):
@@ -161,6 +162,9 @@ class OptionRequest(models.Model):
     prompt_digest = models.CharField(max_length=64)
     seed = models.BigIntegerField()
     sent = models.JSONField(default=dict)  # all fields of the request except the prompt
+    # The current PRM when the request was made, and whether raters saw its scores. No page shows them.
+    prm = models.ForeignKey(PRM, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    has_shown_scores = models.BooleanField(default=False)
 
     state = models.CharField(max_length=10, choices=OptionRequestState, default=OptionRequestState.WAITING)
     made_at = models.DateTimeField()
@@ -253,6 +257,26 @@ class LiveOption(models.Model):
         if self.sum_logprob is None or not self.n_logprobs or not math.isfinite(self.sum_logprob):
             return None
         return self.sum_logprob / self.n_logprobs
+
+
+class LiveRatingEdit(models.Model):
+    """One change of an option's rating. Append-only: the rating of an option is that of its last applied edit."""
+
+    option = models.ForeignKey(LiveOption, on_delete=models.CASCADE, related_name="edits")
+    rating = models.SmallIntegerField(null=True, blank=True)  # null: undone
+    flagged = models.BooleanField(default=False)
+    arrived_at = models.DateTimeField()
+    was_applied = models.BooleanField()  # false: the step had been decided
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(rating=None) | Q(rating__in=[-1, 0, 1]), name="a_live_edit_is_on_the_scale"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"edit {self.pk} of live option {self.option_id}"
 
 
 class LiveTurn(models.Model):

@@ -22,6 +22,7 @@ from live.models import LiveOption, LivePolicy, LiveSession, OptionRequest, Opti
 from machines import chat_endpoint
 from machines.chat_endpoint import ChatRefused, EndpointAnswer, EndpointGate, EndpointProblem
 from outbound.sealed_secrets import SecretUnreadable
+from prm import registry
 
 Clock = Callable[[], dt.datetime]
 RETRY_AFTER = dt.timedelta(seconds=3)  # after a failure, while somebody waits
@@ -57,6 +58,7 @@ def ensure_request(
         is_prefetched=is_prefetched,
         prompt_digest=prompt_digest,
         seed=seed,
+        prm=registry.current_prm(session.project_id),
         made_at=now,
     )
     sampler = policies.make_sampler(session.policy)
@@ -66,7 +68,7 @@ def ensure_request(
         prompt_digest=prompt_digest,
         defaults={
             name: getattr(request, name)
-            for name in ("path", "position", "has_human_steps", "is_prefetched", "seed", "sent", "made_at")
+            for name in ("path", "position", "has_human_steps", "is_prefetched", "seed", "sent", "prm", "made_at")
         },
     )
     return found

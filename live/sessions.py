@@ -28,6 +28,7 @@ from live import completions, option_requests, policies, prompts
 from live.models import (
     LiveOption,
     LivePolicy,
+    LiveRatingEdit,
     LiveSession,
     LiveSessionState,
     LiveTurn,
@@ -199,7 +200,8 @@ def record_notes(*, session: LiveSession, notes: TurnNotes, now: dt.datetime) ->
         row = _lock(session)
         turn = load_turn(row)
         if row.state == LiveSessionState.ENDED or turn.position != notes.position or turn.ended_at is not None:
-            return  # the step was chosen, and this message is late
+            _log_late_ratings(row, notes, now)  # the step was chosen before
+            return
         _apply_notes(row, turn, notes, now)
         _prefetch(row, turn, now)
 
@@ -212,11 +214,33 @@ def _apply_notes(session: LiveSession, turn: LiveTurn, notes: TurnNotes, now: dt
             if (option.rating, option.flagged) != (each.rating, each.is_flagged):
                 option.rating, option.flagged, option.rated_at = each.rating, each.is_flagged, now
                 option.save(update_fields=["rating", "flagged", "rated_at"])
+                _log_edit(option, each, now, was_applied=True)
     if notes.draft is not None:
         turn.draft = _check_text(notes.draft)
     turn.active_ms += min(max(notes.active_ms, 0), MAX_ACTIVE_MS)
     turn.save(update_fields=["draft", "active_ms"])
     LiveSession.objects.filter(pk=session.pk).update(changed_at=now)
+
+
+def _log_edit(option: LiveOption, rating: LiveRating, now: dt.datetime, *, was_applied: bool) -> None:
+    LiveRatingEdit.objects.create(
+        option=option, rating=rating.rating, flagged=rating.is_flagged, arrived_at=now, was_applied=was_applied
+    )
+
+
+def _log_late_ratings(session: LiveSession, notes: TurnNotes, now: dt.datetime) -> None:
+    """Keep ratings that arrive after their step was decided, and change nothing. A repetition is kept once."""
+    turn = LiveTurn.objects.filter(session=session, position=notes.position, shown__isnull=False).first()
+    if turn is None:
+        return
+    options = LiveOption.objects.filter(request=turn.request_id).prefetch_related("edits")
+    by_index = {option.index: option for option in options}
+    for each in notes.ratings:
+        option, wanted = by_index.get(each.index), (each.rating, each.is_flagged)
+        if option is None or wanted == (option.rating, option.flagged):
+            continue
+        if wanted not in {(edit.rating, edit.flagged) for edit in option.edits.all() if not edit.was_applied}:
+            _log_edit(option, each, now, was_applied=False)
 
 
 def _prefetch(session: LiveSession, turn: LiveTurn, now: dt.datetime) -> None:

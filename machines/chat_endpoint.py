@@ -55,6 +55,7 @@ class ChatEndpoint:
     timeout: float = 120.0
     continues_text: bool = False  # the prompt is the beginning of a text, not a message
     stop: str = ""  # text at which a continuation ends
+    n_candidates: int = 0  # most probable tokens that the answer states for each of its tokens
     tries: int = 4
     first_delay: float = _FIRST_DELAY
 
@@ -183,6 +184,8 @@ def _build_request(endpoint: ChatEndpoint, prompt: str, seed: int) -> dict[str, 
             request["stop"] = [endpoint.stop]
     else:
         request["messages"] = [{"role": "user", "content": prompt}]
+    if endpoint.n_candidates:
+        request |= {"logprobs": True, "top_logprobs": endpoint.n_candidates}
     if endpoint.family == EndpointFamily.OPENAI and not endpoint.continues_text:
         return request | {"max_completion_tokens": endpoint.max_tokens}
     if endpoint.family not in (EndpointFamily.HOSTED, EndpointFamily.OPENAI):

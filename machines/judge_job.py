@@ -187,7 +187,13 @@ class JudgeLoop:
 
     def _read(self, request: VoteRequest, reply: ChatReply) -> VoteOutcome:
         trace = request.trace
-        parsed = parse_reply(self._judge.contract, reply.text, trace.text.rateable, is_complete=reply.is_complete)
+        parsed = parse_reply(
+            self._judge.contract,
+            reply.text,
+            trace.text.rateable,
+            is_complete=reply.is_complete,
+            body=reply.content,
+        )
         return VoteOutcome(request, parsed, reply)
 
     def _find_verdict(self, trace: OpenTrace) -> TraceVerdict | None:

@@ -20,7 +20,7 @@ from accounts.models import User
 from events import audit_log
 from labeling import raters
 from labeling.models import Project
-from machines import answers, prompts
+from machines import answers, prompts, token_probabilities
 from machines.answers import CheckerKind, InvalidPattern
 from machines.chat_endpoint import ChatEndpoint
 from machines.models import Judge, JudgeContractKind, JudgeRun, MachineBudget
@@ -261,6 +261,7 @@ def load_endpoint(judge: Judge) -> ChatEndpoint:
         timeout=judge.timeout,
         continues_text=judge.contract == JudgeContractKind.ROLLOUTS,
         stop=judge.rollouts.get("stop", ""),
+        n_candidates=token_probabilities.N_CANDIDATES if judge.contract == JudgeContractKind.YES_NO else 0,
     )
 
 

@@ -21,6 +21,7 @@ class JudgeContractKind(models.TextChoices):
     STEP_LABELS = "step_labels", _("a label and a reason per step")
     AGENT_RUBRIC = "agent_rubric", _("a label per message of an agent")
     POLICY = "policy", _("the policy clause that each step breaks")
+    YES_NO = "yes_no", _("yes or no per step, with its probability")
     ROLLOUTS = "rollouts", _("the answers of rollouts")
     PRM = "prm", _("the scores of a PRM")
 

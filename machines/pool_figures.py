@@ -6,12 +6,15 @@
     negative, neutral, positive
                          shares of these labels among labeled steps
 
-Each is {"human", "human_low", "human_high", "value", "low", "high", "tuning", "saved", "n_labeled", "n_problems",
-"n_pool", "reason"}: from labels of people alone, and with the machine (`stats.prediction_powered`). People are averaged
-on each trace, whether or not they agree, because contested traces would be missing from a consensus. Hidden gold is
-left out: it was not drawn at random. An unreadable answer counts as the mean of the others: any value is valid.
+Each is {"human", "human_low", "human_high", "value", "low", "high", "tuning", "n_covariates", "saved", "n_labeled",
+"n_problems", "n_pool", "reason"}: from labels of people only, and with the machine and what is recorded of every trace
+(`stats.prediction_powered`): whether its final answer is wrong or right, its length, and its domain. People are
+averaged on each trace, whether or not they agree, because contested traces would be missing from a consensus. Hidden
+gold is left out: it was not drawn at random. An unreadable answer counts as the mean of the others: any value is valid.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +24,7 @@ from machines.passport_data import PassportTrace
 from stats import prediction_powered
 from stats.prediction_powered import LabeledPool, PoweredEstimate
 
+_MAX_DOMAINS = 3  # the most frequent ones
 _LABELS = {"negative": -1, "neutral": 0, "positive": 1}
 POOL_FIGURES = ("error_rate", "error_rate_right", "agreement", *_LABELS)
 
@@ -117,8 +121,21 @@ def _estimate(
             predicted_sizes=_fill_missing(predicted_sizes),
             in_pool=np.array([row.in_pool for row in rows], dtype=np.bool_),
             problems=np.array([row.problem for row in rows], dtype=np.int64),
+            covariates=_list_covariates(rows),
         )
     )
+
+
+def _list_covariates(rows: Sequence[PassportTrace]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return what is recorded of all traces, a column each, the most telling first."""
+    domains = Counter(row.domain for row in rows).most_common(_MAX_DOMAINS)
+    columns = [
+        [row.is_right is False for row in rows],
+        [row.is_right is True for row in rows],
+        [math.log1p(row.n_steps) for row in rows],
+        *([row.domain == domain for row in rows] for domain, _n in domains),
+    ]
+    return np.array(columns, dtype=np.float64).T
 
 
 def _fill_missing(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -137,6 +154,7 @@ def _describe(found: PoweredEstimate) -> dict[str, Any]:
         "low": powered.low if powered else None,
         "high": powered.high if powered else None,
         "tuning": found.tuning,
+        "n_covariates": found.n_covariates,
         "saved": found.saved_share,
         "n_labeled": found.n_labeled,
         "n_problems": found.n_problems,

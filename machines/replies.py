@@ -3,7 +3,9 @@
 `first error`: the last `\\boxed{}` contains the number of the step, or -1 for no error. `step labels` and `agent
 rubric`: the last JSON object. A step without a label stays unlabeled, and an answer that labels no step as wrong must
 label every step: otherwise it does not say that there is no error. `policy clauses`: as step labels; a step labeled -1
-must name the clause that it breaks.
+must name the clause that it breaks. `yes or no`: lines such as “Step 3: No”; the last one about a step counts. Where
+the answer states the log probabilities of its tokens, each step also has P(Yes). Every step up to the first No needs a
+line.
 """
 
 import json
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from machines import token_probabilities
 from machines.prompts import JudgeContract
 
 
@@ -36,12 +39,15 @@ class ParsedReply:
     ratings: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     clauses: Mapping[int, str] = field(default_factory=dict)  # of a policy, by step
+    yes_shares: Mapping[int, float] = field(default_factory=dict)  # of yes or no: P(step right), by step
     is_right: bool | None = None  # of a rollout
 
 
 _BOX = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _NUMBER = re.compile(r"[-−]?\d{1,9}", re.ASCII)
 _BLOCK = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.S | re.I)
+# The line contains nothing after the word: “Step 3: No mistake” is not a No.
+_YES_NO_LINE = re.compile(r"^[^\w\n]*(?:step)?[\s_]*(\d{1,9})[^\w\n]+(yes|no)[^\w\n]*$", re.I | re.M | re.ASCII)
 _THOUGHTS_END = "</think>"
 _THOUGHTS_START = "<think>"
 _MAX_BLOCKS = 50
@@ -49,13 +55,18 @@ MAX_REASON_CHARACTERS = 2_000
 _MAX_CLAUSE_CHARACTERS = 40
 
 
-def parse_reply(contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True) -> ParsedReply:
-    """Read one answer. An answer that was cut off is not read, because its result may not be final."""
+def parse_reply(
+    contract: str, text: str, rateable: Sequence[int], *, is_complete: bool = True, body: bytes = b""
+) -> ParsedReply:
+    """Read one answer. An answer that was cut off is not read, because its result may not be final. `body` is the whole
+    response, which may state log probabilities."""
     answer = read_answer(text, is_complete=is_complete)
     if isinstance(answer, ParsedReply):
         return answer
     if contract == JudgeContract.CRITIC:
         return _parse_critic(answer, rateable)
+    if contract == JudgeContract.YES_NO:
+        return _parse_yes_no(answer.strip(), rateable, body)
     return _parse_labels(contract, answer, rateable)
 
 
@@ -79,6 +90,24 @@ def _parse_critic(answer: str, rateable: Sequence[int]) -> ParsedReply:
         return ParsedReply(ReplyState.OUT_OF_RANGE)
     ratings = {position: -1 if position == number else 1 for position in rateable if position <= number}
     return ParsedReply(ReplyState.PARSED, number, ratings)
+
+
+def _parse_yes_no(answer: str, rateable: Sequence[int], body: bytes) -> ParsedReply:
+    lines = list(_YES_NO_LINE.finditer(answer))
+    if not lines:
+        return ParsedReply(ReplyState.UNPARSED)
+    last = {int(line[1]): line for line in lines}
+    if not set(last) <= set(rateable):
+        return ParsedReply(ReplyState.OUT_OF_RANGE)
+    ratings = {position: 1 if last[position][2].casefold() == "yes" else -1 for position in sorted(last)}
+    first_error = min((position for position, rating in ratings.items() if rating == -1), default=None)
+    needed = {position for position in rateable if first_error is None or position <= first_error}
+    if not needed <= set(ratings):
+        return ParsedReply(ReplyState.UNPARSED)
+    places = [last[position].start(2) for position in ratings]
+    shares = token_probabilities.find_yes_shares(token_probabilities.read_tokens(body), answer, places)
+    known = {position: share for position, share in zip(ratings, shares, strict=True) if share is not None}
+    return ParsedReply(ReplyState.PARSED, first_error, ratings, yes_shares=known)
 
 
 def _parse_labels(contract: str, answer: str, rateable: Sequence[int]) -> ParsedReply:

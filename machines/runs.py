@@ -64,7 +64,9 @@ def start_run(
     if scope == RunScope.CANARIES and is_trial:
         raise RunRefused(_("A trial asks about traces. Start a run to test this judge on canaries."))
     if scope == RunScope.CANARIES and judge.contract == JudgeContractKind.ROLLOUTS:
-        raise RunRefused(_("Rollouts are not tested on canaries: an edited solution has no reference answer."))
+        raise RunRefused(
+            _("Monte Carlo raters are not tested on canaries, which have no reference answer. See their passport.")
+        )
     most_traces = TRIAL_TRACES if is_trial else None if scope == RunScope.CANARIES else most_traces
     try:
         with transaction.atomic():

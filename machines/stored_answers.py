@@ -12,6 +12,7 @@ _MAX_BYTES = 16 << 20
 class StoredAnswer(NamedTuple):
     text: str
     is_complete: bool
+    body: bytes = b""
 
 
 def pack_answer(content: bytes) -> bytes:
@@ -25,5 +26,6 @@ def unpack_answer(packed: bytes) -> bytes:
 def read_stored_answer(vote: AnsweredVote) -> StoredAnswer:
     if not vote.answer:
         return StoredAnswer("", is_complete=True)
-    text, finish_reason, is_answer = chat_endpoint.read_choice(unpack_answer(bytes(vote.answer)))
-    return StoredAnswer(text, is_complete=is_answer and finish_reason != "length")
+    body = unpack_answer(bytes(vote.answer))
+    text, finish_reason, is_answer = chat_endpoint.read_choice(body)
+    return StoredAnswer(text, is_answer and finish_reason != "length", body)

@@ -150,5 +150,7 @@ def add_stored_vote(trace: OpenTrace, vote: JudgeVote | CanaryVote, contract: st
         parsed = ParsedReply(ReplyState(vote.state))
     else:
         answer = read_stored_answer(vote)
-        parsed = parse_reply(contract, answer.text, trace.text.rateable, is_complete=answer.is_complete)
+        parsed = parse_reply(
+            contract, answer.text, trace.text.rateable, is_complete=answer.is_complete, body=answer.body
+        )
     trace.add_vote(vote, parsed)

@@ -127,6 +127,7 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter", "reasoning_by"),
     "labeling.PairedTrace": ("pair",),
     "labeling.PairReader": ("pair",),
+    "labeling.PairReviewer": ("pair",),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
 }

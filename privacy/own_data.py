@@ -138,6 +138,11 @@ SECTIONS: dict[str, Section] = {
         ("session__rater__user",),
         _names("position", "written_text", "draft", "active_ms", "ended_at", session="session"),
     ),
+    "live_edits": Section(
+        "live.LiveRatingEdit",
+        ("option__request__session__rater__user",),
+        _names("rating", "flagged", "arrived_at", "was_applied", session="option__request__session", option="option"),
+    ),
     "arena_edits": Section(
         "prm.ArenaEdit",
         ("rater__user",),

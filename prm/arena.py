@@ -5,8 +5,8 @@ that keeps it wrong and makes the PRM believe it. The PRM scores each attempt. O
 others: they judge single steps without knowing which of them were edited, and half of what they get are controls, steps
 with a known answer. Two checks that find the step wrong make it a hard negative; two that do not reject it.
 
-Traces of held-out problems and gold are never used, so hard negatives may be trained on. No one checks their own edit,
-or one of a trace that they labeled.
+Traces of held-out problems and gold are never used, so hard negatives may be trained on. Halves of pairs are not used
+either, because no one may read both. No one checks their own edit, or one of a trace that they labeled.
 """
 
 import datetime as dt
@@ -155,7 +155,10 @@ def find_task(*, rater: Rater, n_skipped: int = 0) -> ArenaTask | None:
 def select_wrong_steps(project_id: int) -> QuerySet[Consensus]:
     """Return the consensus of the settled traces with an error that the arena may use."""
     rows = consensus.current_revisions(project_id=project_id).filter(
-        trace__kind=TraceKind.PREGENERATED, trace__problem__is_reserve=False, first_error__isnull=False
+        trace__kind=TraceKind.PREGENERATED,
+        trace__problem__is_reserve=False,
+        trace__pairing__isnull=True,
+        first_error__isnull=False,
     )
     return rows.filter(~Exists(Gold.objects.filter(trace=OuterRef("trace"))), first_error__lt=F("trace__n_steps"))
 

@@ -2,6 +2,7 @@
 
 A refusal has a code and a message to display; the page keeps what was typed."""
 
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import rate_limits
 from accounts.sessions import UserRequest
 from annotate import live_stage
 from labeling import gates, queue
@@ -68,6 +70,11 @@ def _refusals_as_json(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
             return _json_response({"code": "invalid", "message": message}, 422)
         except LiveRefusal as refusal:
             return _json_response({"code": refusal.code, "message": str(refusal)}, 409)
+        except rate_limits.TooManyRequests as error:
+            content = {"code": "too_many_requests", "message": _("Too many changes at once. They will be sent later.")}
+            response = _json_response(content, 429)
+            response.headers["Retry-After"] = str(error.seconds)
+            return response
 
     return wrapped
 
@@ -105,10 +112,12 @@ def show_live(request: UserRequest, slug: str) -> HttpResponse:
 @require_POST
 def begin_live(request: UserRequest, slug: str) -> HttpResponse:
     rater = _own_rater(request, slug)
+    if refusal := rate_limits.limit_request(request, "claim", rater=rater.pk):
+        return refusal
     try:
         session = sessions.begin_session(rater=rater, project=rater.project, by=request.user, now=timezone.now())
-    except (queue.QueueRefusal, NoProblemLeft) as refusal:
-        messages.warning(request, str(refusal))
+    except (queue.QueueRefusal, NoProblemLeft) as error:
+        messages.warning(request, str(error))
     else:
         answer_pool.start_requests(session=session, clock=timezone.now)
     return redirect("annotate:live", slug)
@@ -125,7 +134,8 @@ def show_live_turn(request: UserRequest, session: int) -> HttpResponse:
 @_refusals_as_json
 def record_live(request: UserRequest, session: int) -> HttpResponse:
     """Store ratings and the draft of a step, before anything is decided."""
-    row, message = _own_session(request, session), _decode(request)
+    row = _own_session(request, session)
+    message = _decode(request, row)
     sessions.record_notes(session=row, notes=message.notes, now=timezone.now())
     answer_pool.start_requests(session=row, clock=timezone.now)
     return _json_response({"position": message.position})
@@ -134,7 +144,8 @@ def record_live(request: UserRequest, session: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def choose_live(request: UserRequest, session: int) -> HttpResponse:
-    row, message = _own_session(request, session), _decode(request)
+    row = _own_session(request, session)
+    message = _decode(request, row)
     if message.index is None:
         raise LiveRefusal("unknown_option", _("Choose an option."))
     row = sessions.choose_option(
@@ -146,7 +157,8 @@ def choose_live(request: UserRequest, session: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def write_live(request: UserRequest, session: int) -> HttpResponse:
-    row, message = _own_session(request, session), _decode(request)
+    row = _own_session(request, session)
+    message = _decode(request, row)
     row = sessions.write_step(
         session=row,
         notes=message.notes,
@@ -161,7 +173,8 @@ def write_live(request: UserRequest, session: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def end_live(request: UserRequest, session: int) -> HttpResponse:
-    row, message = _own_session(request, session), _decode(request)
+    row = _own_session(request, session)
+    message = _decode(request, row)
     if message.reason is None:
         raise LiveRefusal("no_reason", _("Choose how the solution ends."))
     row = sessions.end_session(
@@ -178,7 +191,8 @@ def end_live(request: UserRequest, session: int) -> HttpResponse:
 @require_POST
 @_refusals_as_json
 def put_live_aside(request: UserRequest, session: int) -> HttpResponse:
-    row, message = _own_session(request, session), _decode(request)
+    row = _own_session(request, session)
+    message = _decode(request, row)
     sessions.put_aside(session=row, notes=message.notes, now=timezone.now())
     return _stage_response(_own_session(request, session))
 
@@ -190,8 +204,12 @@ def resume_live(request: UserRequest, session: int) -> HttpResponse:
     return redirect("annotate:live", row.project.slug)
 
 
-def _decode(request: UserRequest) -> LiveMessage:
-    return msgspec.json.decode(request.body, type=LiveMessage)
+def _decode(request: UserRequest, session: LiveSession) -> LiveMessage:
+    """Decode a message. Raises TooManyRequests beyond the quota of the rater or the session."""
+    message = msgspec.json.decode(request.body, type=LiveMessage)
+    units = {"writes": len(message.ratings) or 1, "write_bytes": len(request.body)}
+    rate_limits.take(units, now=time.time(), rater=session.rater_id, assignment=f"live-{session.pk}")
+    return message
 
 
 def _stage_response(session: LiveSession) -> HttpResponse:

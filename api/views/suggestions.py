@@ -6,7 +6,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,14 +30,24 @@ class SuggestionsSerializer(StrictSerializer):
     suggest_share = serializers.FloatField(min_value=0, max_value=0.9, help_text="Shown before the answer.")
 
 
+_PLAN_ID = serializers.IntegerField(min_value=1, max_value=2**62)
+
+
 class SuggestionsView(ProjectView):
     scopes: ClassVar = {"GET": Scope.READ, "PUT": Scope.JUDGE, "DELETE": Scope.JUDGE}
     actions: ClassVar = {"GET": Action.READ, "PUT": Action.LICENSE, "DELETE": Action.LICENSE}
 
-    @extend_schema(operation_id="get_suggestions", responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="get_suggestions",
+        parameters=[OpenApiParameter("plan", OpenApiTypes.INT64, description="The id of an earlier setting.")],
+        responses=OpenApiTypes.OBJECT,
+    )
     def get(self, request: Request, slug: str) -> Response:
-        """The setting in force, or the latest one, with its effects. 404 if suggestions have never been on."""
-        return Response(_describe(self.enter(request, slug).project))
+        """The setting in force, or the latest one, with its effects, and the ids of all settings. With `plan`, the
+        effects of that setting. 404 if suggestions have never been on."""
+        chosen = request.query_params.get("plan")
+        plan = None if chosen is None else _PLAN_ID.run_validation(chosen)
+        return Response(_describe(self.enter(request, slug).project, plan))
 
     @extend_schema(operation_id="set_suggestions", request=SuggestionsSerializer, responses=OpenApiTypes.OBJECT)
     def put(self, request: Request, slug: str) -> Response:
@@ -64,12 +74,12 @@ class SuggestionsView(ProjectView):
         return Response(status=204)
 
 
-def _find_plan(project: Project) -> SuggestionPlan:
-    plan = suggestions.find_plan(project.pk)
+def _find_plan(project: Project, chosen: int | None = None) -> SuggestionPlan:
+    plan = suggestions.find_plan(project.pk, chosen)
     if plan is None:
         raise Http404
     return plan
 
 
-def _describe(project: Project) -> dict[str, Any]:
-    return suggestion_effects.describe_effects(_find_plan(project))
+def _describe(project: Project, chosen: int | None = None) -> dict[str, Any]:
+    return suggestion_effects.describe_effects(_find_plan(project, chosen))

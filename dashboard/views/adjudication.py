@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from dashboard import rater_names, render, trace_steps
+from dashboard import pair_access, rater_names, render, trace_steps
 from dashboard.access import post_view, safe_view
 from dashboard.rater_opinions import RaterOpinions, StepOpinion, describe_majority, load_rater_opinions
 from dashboard.trace_steps import StepWithTexts
@@ -98,7 +98,10 @@ def show_adjudication(request: HttpRequest, actor: Membership, trace: int | None
     """Show the given trace, or the first one for this person: their own, then the one that has waited longest."""
     if trace is None:
         queue = _load_queue(actor)
-        return _render_adjudication(request, actor, next(iter(queue), None), queue=queue)
+        first = next(iter(queue), None)
+        if first is not None:
+            pair_access.reserve_half_or_403(actor, first.trace)
+        return _render_adjudication(request, actor, first, queue=queue)
     return _render_adjudication(request, actor, _get_settlement(actor, trace))
 
 
@@ -136,12 +139,16 @@ def _render_refusal(request: HttpRequest, actor: Membership, trace: int, error: 
 
 
 def _get_settlement(actor: Membership, trace: int) -> Settlement:
-    rows = Settlement.objects.filter(project=actor.project).select_related("trace__problem")
-    return get_object_or_404(rows, pk=trace)
+    rows = Settlement.objects.filter(project=actor.project).select_related("trace__problem", "trace__pairing")
+    settlement = get_object_or_404(rows, pk=trace)
+    pair_access.reserve_half_or_403(actor, settlement.trace)
+    return settlement
 
 
 def _load_queue(actor: Membership) -> list[Settlement]:
-    return list(list_contested_for(project_id=actor.project_id, user=actor.user)[: MAX_QUEUED + 1])
+    both = pair_access.may_read_both_halves(actor)
+    rows = list_contested_for(project_id=actor.project_id, user=actor.user, reads_both_halves=both)
+    return list(rows[: MAX_QUEUED + 1])
 
 
 def _render_adjudication(

@@ -1,5 +1,6 @@
 """The arena of a project: open and close it, see which edits fooled a PRM, and download the hard negatives."""
 
+import json
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -7,12 +8,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
+from accounts.confirmation import require_confirmation
 from charts.number_format import format_share
 from dashboard import rater_names
-from dashboard.access import post_view, safe_view
+from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.figures import DataTable, TableColumn, number_columns
 from dashboard.render import project_page
+from events import audit_log
 from people import roles
 from people.models import Membership
 from people.roles import Action
@@ -54,6 +59,22 @@ def close_arena(request: HttpRequest, actor: Membership) -> HttpResponse:
     return redirect("dashboard:arena", actor.project.slug)
 
 
+@require_confirmation(is_download=True)
+@require_safe
+@never_cache
+def download_hard_negatives(request: HttpRequest, slug: str) -> HttpResponse:
+    """Download the confirmed edits as JSON lines in ProcessBench's format."""
+    actor = membership_or_404(request, slug, Action.TAKE_OUT)
+    rows = list(arena.export_hard_negatives(actor.project_id))
+    name = f"{slug}-hard-negatives.jsonl"
+    audit_log.log_download(file=name, by=actor.user, now=timezone.now(), project=actor.project_id, n_rows=len(rows))
+    return HttpResponse(
+        "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows),
+        content_type="application/x-ndjson; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
 def _render_arena(request: HttpRequest, actor: Membership, *, status: int = 200, problem: str = "") -> HttpResponse:
     edits = list(arena.list_edits(actor.project_id)[:_MAX_EDITS])
     authors = {each.rater_id: each.rater for each in edits}
@@ -72,6 +93,7 @@ def _render_arena(request: HttpRequest, actor: Membership, *, status: int = 200,
         edits=[ShownEdit(each, names[each.rater_id], *checks.get(each.pk, (0, 0))) for each in edits],
         checkers=_build_checkers(actor),
         may_train=roles.membership_may(actor, Action.TRAIN),
+        may_download=counts[ArenaEditState.CONFIRMED] and roles.membership_may(actor, Action.TAKE_OUT),
     )
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from charts import number_format
-from dashboard import paging, render, trace_steps
+from dashboard import paging, pair_access, render, trace_steps
 from dashboard.access import post_view, safe_view
 from dashboard.views.screening_set import count_hidden_gold
 from labeling import gold_sets, step_numbers
@@ -218,14 +218,14 @@ def show_gold(request: HttpRequest, actor: Membership) -> HttpResponse:
 
 @safe_view(Action.MAKE_GOLD)
 def show_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> HttpResponse:
-    row = get_object_or_404(select_gold(actor.project), pk=gold)
+    row = _get_gold(actor, gold)
     form = KnownAnswerForm(trace=row.trace, initial=get_initial_answer(row))
     return _render_gold_trace(request, actor, row, form=form)
 
 
 @post_view(Action.MAKE_GOLD)
 def correct_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> HttpResponse:
-    row = get_object_or_404(select_gold(actor.project), pk=gold)
+    row = _get_gold(actor, gold)
     form = KnownAnswerForm(request.POST, trace=row.trace)
     if not form.is_valid():
         return _render_gold_trace(request, actor, row, form=form, status=422)
@@ -240,7 +240,7 @@ def correct_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> Ht
 
 @post_view(Action.MAKE_GOLD)
 def retire_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> HttpResponse:
-    row = get_object_or_404(select_gold(actor.project), pk=gold)
+    row = _get_gold(actor, gold)
     if retire_gold(gold=row, by=actor.user, now=timezone.now()):
         messages.success(
             request, _("Retired. The trace will no longer be assigned as gold. Existing answers are kept.")
@@ -248,6 +248,12 @@ def retire_gold_trace(request: HttpRequest, actor: Membership, gold: int) -> Htt
     else:
         messages.warning(request, _("This gold trace was already retired."))
     return redirect("dashboard:gold_trace", actor.project.slug, row.pk)
+
+
+def _get_gold(actor: Membership, gold: int) -> Gold:
+    row = get_object_or_404(select_gold(actor.project), pk=gold)
+    pair_access.reserve_half_or_403(actor, row.trace)
+    return row
 
 
 def _render_gold_trace(request: HttpRequest, actor: Membership, gold: Gold, **context: Any) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from dashboard import rater_names, render, trace_steps
+from dashboard import pair_access, rater_names, render, trace_steps
 from dashboard.access import post_view, safe_view
 from dashboard.rater_opinions import (
     ExplanationNames,
@@ -120,9 +120,11 @@ def create_correction_request(request: HttpRequest, actor: Membership, assignmen
 
 def _get_assignment(actor: Membership, assignment: int) -> Assignment:
     rows = Assignment.objects.select_related(
-        "trace__problem", "rater__user", "guideline", "set_aside", "exposure__plan__machine"
+        "trace__problem", "trace__pairing", "rater__user", "guideline", "set_aside", "exposure__plan__machine"
     )
-    return get_object_or_404(rows, project=actor.project, pk=assignment)
+    row = get_object_or_404(rows, project=actor.project, pk=assignment)
+    pair_access.reserve_half_or_403(actor, row.trace)
+    return row
 
 
 def _render_submission(

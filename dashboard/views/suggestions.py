@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from charts.number_format import ValueWithInterval
 from dashboard.access import post_view, safe_view
 from dashboard.render import project_page
+from formats import integers
 from labeling.models import Project, Rater
 from labeling.models.suggestion import SuggestionEnd
 from labeling.projects import suggestions
@@ -43,7 +44,9 @@ class SuggestionsForm(forms.Form):
         initial=0.25,
         min_value=0,
         max_value=0.9,
-        help_text=gettext_lazy("All labels are there from the start. The rest of the work, at least 0.1, stays blind."),
+        help_text=gettext_lazy(
+            "All labels are there from the start. The rest stays blind: at least 0.1; half finds harm sooner."
+        ),
     )
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
@@ -97,10 +100,18 @@ def stop_suggestions(request: HttpRequest, actor: Membership) -> HttpResponse:
     return redirect("dashboard:suggestions", actor.project.slug)
 
 
+def _read_plan(request: HttpRequest) -> int | None:
+    """Return the chosen plan. An id that cannot be read finds no plan."""
+    chosen = request.GET.get("plan")
+    return None if chosen is None else integers.parse_integer(chosen) or 0
+
+
 def _render(
     request: HttpRequest, actor: Membership, *, status: int = 200, form: SuggestionsForm | None = None
 ) -> HttpResponse:
-    plan = suggestions.find_plan(actor.project.pk)
+    plan = suggestions.find_plan(actor.project.pk, _read_plan(request))
+    if plan is None and "plan" in request.GET:
+        raise Http404
     effects = suggestion_effects.measure_effects(plan) if plan else None
     initial = {name: getattr(plan, name) for name in ("machine", "reveal_share", "suggest_share")} if plan else None
     return project_page(
@@ -110,6 +121,7 @@ def _render(
         here="judges",
         status=status,
         plan=plan,
+        plans=suggestion_effects.list_plans(actor.project.pk),
         effects=effects,
         arms=[(arm, list(_list_rows(arm, effects))) for arm in effects.arms] if effects else [],
         form=form or SuggestionsForm(actor.project, initial=initial),

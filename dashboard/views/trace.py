@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from dashboard import event_labels, progress_charts, rater_names, rater_opinions, trace_status, trace_steps
+from dashboard import event_labels, pair_access, progress_charts, rater_names, rater_opinions, trace_status, trace_steps
 from dashboard.access import membership_or_404, post_view, safe_view
 from dashboard.event_labels import TraceEvent
 from dashboard.render import project_page
@@ -174,13 +174,16 @@ def show_trace_image(request: HttpRequest, slug: str, part: int) -> HttpResponse
     images = OptionPart.objects.filter(
         option__step__trace__project=actor.project, kind="image", media_type__in=_IMAGE_TYPES
     )
-    image = get_object_or_404(images, pk=part)
+    image = get_object_or_404(images.select_related("option__step__trace"), pk=part)
+    pair_access.reserve_half_or_403(actor, image.option.step.trace)
     return HttpResponse(image.data, content_type=image.media_type)
 
 
 def _load_trace(actor: Membership, trace: int) -> Trace:
     rows = Trace.objects.select_related("problem", "source", "provenance", "pairing")
-    return get_object_or_404(rows, project=actor.project, pk=trace)
+    row = get_object_or_404(rows, project=actor.project, pk=trace)
+    pair_access.reserve_half_or_403(actor, row)
+    return row
 
 
 def _render_trace(

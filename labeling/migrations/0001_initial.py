@@ -653,6 +653,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='PairReviewer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('pair', models.CharField(max_length=200)),
+                ('half', models.CharField(choices=[('with', 'with the intervention'), ('without', 'without the intervention')], max_length=8)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'user', 'pair'), name='a_reviewer_reads_one_half_of_a_pair')],
+            },
+        ),
+        migrations.CreateModel(
             name='PairedTrace',
             fields=[
                 ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pairing', serialize=False, to='labeling.trace')),

@@ -24,7 +24,7 @@ from labeling.models.consensus import (
 from labeling.models.gold import Gold, GoldAnswer, GoldRating
 from labeling.models.licensed_label import LicensedLabel
 from labeling.models.manifest import Manifest, ManifestRow
-from labeling.models.pair import PairedTrace, PairReader
+from labeling.models.pair import PairedTrace, PairReader, PairReviewer
 from labeling.models.project import ConsentText, Guideline, Project, ProjectBudget
 from labeling.models.queue import AddedSlot, Lane, LaneCursor, QueueEntry, RaterGroup, SteeringRule, TraceDraw
 from labeling.models.rater import Consent, GuidelineAcknowledgment, Rater, ScreeningResult, TrainingFeedback, WorkDay

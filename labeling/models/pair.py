@@ -1,10 +1,11 @@
 """Pairs of traces that differ by an intervention, and who was given which half.
 
-`labeling.traces` writes PairedTrace. `labeling.queue` writes PairReader.
+`labeling.traces` writes PairedTrace. `labeling.queue` writes PairReader and PairReviewer.
 """
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -56,3 +57,20 @@ class PairReader(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rater_id}: {self.pair} {self.half}"
+
+
+class PairReviewer(models.Model):
+    """The half of a pair that a person read to judge the labels of others. They need not be a rater."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    pair = models.CharField(max_length=200)
+    half = models.CharField(max_length=8, choices=PairHalf)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "user", "pair"], name="a_reviewer_reads_one_half_of_a_pair"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.pair} {self.half}"

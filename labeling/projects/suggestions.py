@@ -23,9 +23,11 @@ class SuggestionsRefused(Exception):
     """The suggestions cannot be turned on. The message is for the person who asked."""
 
 
-def find_plan(project_id: int) -> SuggestionPlan | None:
-    """Return the plan in force, otherwise the latest one."""
+def find_plan(project_id: int, plan: int | None = None) -> SuggestionPlan | None:
+    """Return the plan with this id; without an id the plan in force, otherwise the latest one."""
     plans = SuggestionPlan.objects.filter(project=project_id).select_related("machine", "began_by", "project")
+    if plan is not None:
+        return plans.filter(pk=plan).first()
     return plans.active().first() or plans.order_by("-pk").first()
 
 

@@ -9,6 +9,7 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from accounts.models import User
 from events import audit_log
+from labeling import queue
 from labeling.models import AdjudicationTask, Settlement, Trace
 from labeling.quality.adjudication import list_contested
 
@@ -38,13 +39,18 @@ def assign_adjudication(
     return len(traces)
 
 
-def list_contested_for(*, project_id: int, user: User) -> QuerySet[Settlement]:
-    """Return contested traces: those of this person first, then those of no one, then those of others."""
+def list_contested_for(*, project_id: int, user: User, reads_both_halves: bool = True) -> QuerySet[Settlement]:
+    """Return contested traces: those of this person first, then those of no one, then those of others. Of a pair, they
+    are of one half unless the person may read both."""
     order = Case(
         When(trace__adjudication_task__reviewer=user, then=Value(0)),
         When(trace__adjudication_task=None, then=Value(1)),
         default=Value(2),
         output_field=IntegerField(),
     )
-    rows = list_contested(project_id=project_id).select_related("trace__problem", "trace__adjudication_task__reviewer")
+    rows = list_contested(project_id=project_id).select_related(
+        "trace__problem", "trace__pairing", "trace__adjudication_task__reviewer"
+    )
+    if not reads_both_halves:
+        rows = rows.exclude(queue.is_other_half(user))
     return rows.order_by(order, "changed_at", "trace_id")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from labeling.models import Exposure, Gold, Submission, SuggestionPlan
 from labeling.models.assignment import AssignmentPurpose, AssignmentState
@@ -71,6 +71,24 @@ class PlanEffects:
     arms: list[ArmEffects]
 
 
+@dataclass(frozen=True)
+class PlanSummary:
+    """A plan with its submissions by arm. Plans are never pooled: each has its own machine, shares and draws."""
+
+    plan: SuggestionPlan
+    counts: dict[str, int]
+
+
+def list_plans(project_id: int) -> list[PlanSummary]:
+    """Return all plans of a project, newest first."""
+    plans = SuggestionPlan.objects.filter(project=project_id).select_related("machine").order_by("-pk")
+    rows = _select_submitted().filter(plan__project=project_id).order_by("plan", "arm")
+    counts: dict[int, dict[str, int]] = {}
+    for plan, arm, n in rows.values_list("plan", "arm").annotate(n=Count("pk")):
+        counts.setdefault(plan, {})[arm] = n
+    return [PlanSummary(plan, dict.fromkeys(ExposureArm.values, 0) | counts.get(plan.pk, {})) for plan in plans]
+
+
 def list_exposed_arms(plan: SuggestionPlan) -> list[ExposureArm]:
     return [arm for arm in EXPOSED_ARMS if plan.shares[arm] > 0]
 
@@ -99,9 +117,10 @@ def measure_effects(plan: SuggestionPlan) -> PlanEffects:
 
 
 def describe_effects(plan: SuggestionPlan) -> dict[str, Any]:
-    """Return the plan and its effects as JSON values."""
+    """Return the plan and its effects as JSON values, with the ids of all plans of the project."""
     effects = measure_effects(plan)
     return {
+        "id": plan.pk,
         "machine": plan.machine.machine,
         "reveal_share": plan.reveal_share,
         "suggest_share": plan.suggest_share,
@@ -113,6 +132,7 @@ def describe_effects(plan: SuggestionPlan) -> dict[str, Any]:
         "n_machine_gold": effects.n_machine_gold,
         "n_machine_wrong": effects.n_machine_wrong,
         "arms": [_describe_arm(arm) for arm in effects.arms],
+        "plans": [row.plan.pk for row in list_plans(plan.project_id)],
     }
 
 
@@ -207,21 +227,24 @@ def _test_harm(plan: SuggestionPlan, arm: ExposureArm, answers: Sequence[Exposed
         [each.arm == arm for each in decisions],
         [each.follows for each in decisions],
         alpha=exposure_effects.ALPHA / len(list_exposed_arms(plan)),
+        horizon=exposure_effects.plan_horizon(plan.shares[arm], plan.shares[ExposureArm.BLIND]),
     )
 
 
 def _select_exposures(plan: SuggestionPlan) -> QuerySet[Exposure]:
     """Return the exposures of submissions that count, in the order of submission."""
+    return _select_submitted().filter(plan=plan).order_by("assignment__submitted_at", "pk")
+
+
+def _select_submitted() -> QuerySet[Exposure]:
     # Otherwise the plan ended before the trace was opened.
     was_shown = Q(arm=ExposureArm.BLIND) | Q(assignment__is_assisted=True)
-    submitted = Exposure.objects.filter(
+    return Exposure.objects.filter(
         was_shown,
-        plan=plan,
         assignment__state=AssignmentState.SUBMITTED,
         assignment__set_aside=None,
         assignment__purpose__in=(AssignmentPurpose.WORK, AssignmentPurpose.GOLD),
     )
-    return submitted.order_by("assignment__submitted_at", "pk")
 
 
 def _load_answers(exposures: QuerySet[Exposure]) -> list[ExposedAnswer]:

@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('accounts', '__first__'),
         ('labeling', '0001_initial'),
+        ('prm', '0001_initial'),
     ]
 
     operations = [
@@ -92,6 +93,8 @@ class Migration(migrations.Migration):
                 ('prompt_digest', models.CharField(max_length=64)),
                 ('seed', models.BigIntegerField()),
                 ('sent', models.JSONField(default=dict)),
+                ('has_shown_scores', models.BooleanField(default=False)),
+                ('prm', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='prm.prm')),
                 ('state', models.CharField(choices=[('waiting', 'waiting'), ('asked', 'asked'), ('answered', 'answered'), ('failed', 'not answered'), ('refused', 'refused'), ('capped', 'not asked, because a limit is reached')], default='waiting', max_length=10)),
                 ('made_at', models.DateTimeField()),
                 ('asked_at', models.DateTimeField(blank=True, null=True)),
@@ -157,6 +160,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('session', 'position'), name='a_live_session_has_one_turn_at_a_position'), models.CheckConstraint(condition=models.Q(models.Q(('chosen', None), ('ended_at', None), ('written_text', None)), models.Q(('chosen__isnull', False), ('ended_at__isnull', False), ('written_text', None)), models.Q(('chosen', None), ('ended_at__isnull', False), ('written_text__isnull', False)), _connector='OR'), name='a_live_turn_ends_with_one_step')],
+            },
+        ),
+        migrations.CreateModel(
+            name='LiveRatingEdit',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('rating', models.SmallIntegerField(blank=True, null=True)),
+                ('flagged', models.BooleanField(default=False)),
+                ('arrived_at', models.DateTimeField()),
+                ('was_applied', models.BooleanField()),
+                ('option', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='edits', to='live.liveoption')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('rating', None), ('rating__in', [-1, 0, 1]), _connector='OR'), name='a_live_edit_is_on_the_scale')],
             },
         ),
     ]

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                 ('model', models.CharField(max_length=200)),
                 ('model_digest', models.CharField(blank=True, max_length=100)),
                 ('key', models.BinaryField(blank=True, null=True)),
-                ('contract', models.CharField(choices=[('critic', 'first error'), ('step_labels', 'a label and a reason per step'), ('agent_rubric', 'a label per message of an agent'), ('policy', 'the policy clause that each step breaks'), ('rollouts', 'the answers of rollouts'), ('prm', 'the scores of a PRM')], max_length=12)),
+                ('contract', models.CharField(choices=[('critic', 'first error'), ('step_labels', 'a label and a reason per step'), ('agent_rubric', 'a label per message of an agent'), ('policy', 'the policy clause that each step breaks'), ('yes_no', 'yes or no per step, with its probability'), ('rollouts', 'the answers of rollouts'), ('prm', 'the scores of a PRM')], max_length=12)),
                 ('prompt', models.TextField()),
                 ('prompt_version', models.PositiveIntegerField()),
                 ('prompt_digest', models.CharField(max_length=64)),

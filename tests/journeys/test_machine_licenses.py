@@ -1,4 +1,5 @@
-"""A lead adds a judge, runs it, issues its passport, and licenses it in one stratum."""
+"""A lead adds a judge, runs it, issues its passport, and licenses it in one stratum. A lead lets two machines settle
+what they agree on."""
 
 import pytest
 from playwright.sync_api import expect
@@ -6,12 +7,12 @@ from playwright.sync_api import expect
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import LicensedLabel
-from machines import licenses, passports
+from machines import licenses, passports, routes
 from machines.models import JudgeRun, MachineLicense
 from tests import factories
 from tests.journeys.background_worker import running_worker
 from tests.journeys.conftest import Visit, accessibility_violations
-from tests.machines import judged_project, machine_labels
+from tests.machines import judged_project, machine_labels, route_project
 from tests.machines.chat_servers import ChatServer, always, running_chat
 from tests.machines.test_licenses import queue_traces
 from tests.people import personas
@@ -70,3 +71,34 @@ def test_lead_licenses_a_judge(visit: Visit) -> None:
     assert (row.granted_by, row.may_settle, row.n_people, row.n_gold) == (cast.lead, True, 40, 40)
     assert licenses.apply_licenses(now=factories.NOW) == len(waiting)
     assert LicensedLabel.objects.filter(license=row.pk).count() == len(waiting)
+
+
+def test_lead_opens_a_consensus_route(visit: Visit) -> None:
+    cast = personas.make_personas()
+    project = cast.project
+    machines = route_project.make_machines(project)
+    agreed, differing = queue_traces(project, 8), queue_traces(project, 2)
+    for machine, first_error in zip(machines, (None, 1), strict=True):
+        machine_labels.label_by_machine(machine, dict.fromkeys(agreed) | dict.fromkeys(differing, first_error))
+    page = visit(cast.lead)
+    page.goto(f"/projects/{project.slug}/judges/agreement")
+    for name, machine in zip(("first", "second"), machines, strict=True):
+        page.locator(f"[name={name}]").select_option(str(machine.pk))
+    page.locator("form:has([name=first]) button[type=submit]").press("Enter")
+    expect(page.locator("[data-traces='10'][data-kept='8']")).to_be_visible()
+    page.locator("form:has([name=promised]) button[type=submit]").press("Enter")
+    expect(page.locator("[data-message]")).to_be_visible()
+    job = Job.objects.get(kind=routes.KIND)
+    assert runner.run_job(job.pk, routes.run_route_job, clock=lambda: factories.NOW) == JobState.DONE
+    page.reload()
+    expect(page.locator("tr[data-route=open]")).to_have_count(1)
+    page.locator("tr[data-route=open] form button").first.press("Enter")
+    expect(page.locator("tr[data-route=closed]")).to_have_count(1)
+    route_project.open_route(project, machines)  # no one labeled here, so the first route settled nothing
+    assert licenses.apply_licenses(now=factories.NOW) == len(agreed)
+    page.reload()
+    expect(page.locator("tr[data-route=open]")).to_have_count(1)
+    assert accessibility_violations(page) == []
+    page.locator("tr[data-route=open] [name=returns]").press("Enter")
+    expect(page.locator("tr[data-route=open]")).to_have_count(0)
+    assert not LicensedLabel.objects.active().exists()

@@ -8,12 +8,14 @@ import pytest
 from labeling.models import BenchmarkProblem, Judgment, Option, Problem, Rater, StepReview, Submission, Trace
 from labeling.models.assignment import FinishReason
 from labeling.quality import resolve
-from live import option_requests, policies, sessions
+from live import option_requests, policies, request_log, sessions
 from live.models import LiveOption, LiveSession, LiveTurn, OptionRequest
 from live.sessions import LiveRating, LiveRefusal, NoProblemLeft, TurnNotes
+from prm import registry
 from tests import factories
 from tests.live import live_project
 from tests.live.step_servers import ScriptedStep, StepServer, running_steps
+from tests.prm import canary_project
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
@@ -70,6 +72,40 @@ def test_request_records_what_a_replay_needs(rater: Rater, address: str, server:
     assert (option.finish_reason, option.stop_reason, option.mean_logprob) == ("stop", '"\\n\\n"', -0.5)
     assert option.token_ids
     assert request.has_human_steps is False
+
+
+def test_request_names_the_current_prm_and_that_no_scores_were_shown(rater: Rater, address: str) -> None:
+    prm = canary_project.register_scorer(rater.project, "http://127.0.0.1:1")
+    registry.make_current(prm=prm, by=None, now=NOW)
+    live_project.show(begin(rater, address))
+    (record,) = request_log.describe_requests(rater.project)
+    assert (record["prm"]["version"], record["prm"]["backend"]) == (prm.version, prm.backend)
+    assert record["has_shown_scores"] is False
+
+
+def test_every_change_of_a_rating_is_logged(rater: Rater, address: str) -> None:
+    session = begin(rater, address)
+    turn = live_project.show(session)
+
+    def record(*ratings: LiveRating) -> None:
+        sessions.record_notes(session=session, notes=TurnNotes(0, ratings), now=NOW)
+
+    for rating in (1, -1, -1, None):  # a repeated message changes nothing
+        record(LiveRating(0, rating))
+    live_project.choose(session, turn)
+    for _ in range(2):  # too late, and repeated
+        record(LiveRating(0, -1, is_flagged=True), LiveRating(1, 1))
+    edits = LiveOption.objects.get(request=turn.request, index=0).edits.order_by("pk")
+    assert list(edits.values_list("rating", "flagged", "was_applied")) == [
+        (1, False, True),
+        (-1, False, True),
+        (None, False, True),
+        (1, False, True),
+        (-1, True, False),
+    ]
+    assert LiveOption.objects.get(request=turn.request, index=0).rating == 1
+    logged = [each["edits"] for each in next(request_log.describe_requests(rater.project))["options"]]
+    assert [len(each) for each in logged] == [5, 1, 1]
 
 
 def test_only_a_whole_positive_option_of_rated_ones_is_chosen(rater: Rater, address: str, server: StepServer) -> None:

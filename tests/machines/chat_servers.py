@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import math
+import re
 import socket
 import threading
 import time
@@ -24,6 +26,7 @@ class Scripted:
     body: bytes | None = None
     cut: int | None = None
     has_usage: bool = True
+    yes_shares: tuple[float, ...] = ()  # P(Yes) of each “Yes” or “No”, stated if log probabilities are asked for
 
 
 Script = Callable[[dict[str, Any], int], Scripted]
@@ -66,6 +69,19 @@ class ChatServer:
         return scripted
 
 
+def make_logprobs(text: str, yes_shares: tuple[float, ...]) -> dict[str, Any]:
+    """Return the tokens of an answer as vLLM states them: words with the space before, other characters one by one."""
+    shares, rows = iter(yes_shares), list[dict[str, Any]]()
+    for token in re.findall(r" ?[^\W\d]+|.", text, re.S):
+        top = {token: 0.0}
+        if token.strip() in ("Yes", "No"):
+            share = next(shares)
+            top = {" Yes": math.log(share * 0.98), " No": math.log((1 - share) * 0.98), " Maybe": math.log(0.02)}
+        candidates = [{"token": each, "logprob": value} for each, value in top.items()]
+        rows.append({"token": token, "logprob": top[token], "bytes": list(token.encode()), "top_logprobs": candidates})
+    return {"content": rows}
+
+
 def make_body(request: dict[str, Any], scripted: Scripted) -> bytes:
     if scripted.body is not None:
         return scripted.body
@@ -79,6 +95,8 @@ def make_body(request: dict[str, Any], scripted: Scripted) -> bytes:
         "model": request["model"],
         "choices": [{"index": 0, **answer, "finish_reason": scripted.finish_reason}],
     }
+    if request.get("logprobs") and scripted.yes_shares:
+        content["choices"][0]["logprobs"] = make_logprobs(scripted.text, scripted.yes_shares)
     if scripted.has_usage:
         content["usage"] = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     return json.dumps(content).encode()

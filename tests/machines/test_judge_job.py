@@ -57,6 +57,22 @@ def test_labels_are_submissions_of_a_machine_rater() -> None:
     assert list(judgments.values_list("rating", "value", "rollouts", "successes")) == [(1, 1.0, 1, 1), (-1, 0.0, 1, 0)]
 
 
+def test_yes_or_no_is_stored_with_its_probability() -> None:
+    project = judged_project.make_project(1)
+    text = "Step 0: Yes\nStep 1: No\nStep 2: Yes"
+    chat = ChatServer(lambda request, attempt: Scripted(text, yes_shares=(0.9, 0.25, 0.6)))
+    with running_chat(chat) as address:
+        judge = judged_project.make_judge(project, address, contract="yes_no")
+        judged_project.run_to_end(judged_project.start_run(judge))
+    assert [request["top_logprobs"] for request in chat.requests] == [5]
+    judgments = Judgment.objects.order_by("turn__step__position")
+    assert list(judgments.values_list("rating", "rollouts")) == [(1, None), (-1, None), (1, None)]
+    assert list(judgments.values_list("value", flat=True)) == pytest.approx([0.9, 0.225, 0.135])
+    judged = JudgedTrace.objects.get()
+    assert (judged.first_error, [error for error, _share in judged.first_errors]) == (1, [0, 1, 2, None])
+    assert [share for _error, share in judged.first_errors] == pytest.approx([0.1, 0.675, 0.09, 0.135])
+
+
 def test_votes_are_kept_as_received() -> None:
     run = run_script(judged_project.make_project(1), always(FOUND), n_votes=3, temperature=1.0)
     votes = JudgeVote.objects.order_by("number")

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from machines.prompts import JudgeContract
 from machines.replies import MAX_REASON_CHARACTERS, ReplyState, parse_reply
+from tests.machines import chat_servers
+from tests.machines.chat_servers import Scripted
 
 CRITIC, LABELS, AGENT = JudgeContract.CRITIC, JudgeContract.STEP_LABELS, JudgeContract.AGENT_RUBRIC
 STEPS = [0, 1, 2]
@@ -205,3 +207,44 @@ def test_policy_judge_names_clauses() -> None:
 def test_broken_clause_must_be_named(clause: Any) -> None:
     reply = parse_reply(JudgeContract.POLICY, answer_by_clause((1, "1"), (-1, clause), (0, None)), STEPS)
     assert reply.state == ReplyState.UNPARSED
+
+
+YES_NO = JudgeContract.YES_NO
+
+
+def make_scored_body(text: str, *yes_shares: float) -> bytes:
+    return chat_servers.make_body({"model": "m", "logprobs": True}, Scripted(text, yes_shares=yes_shares))
+
+
+def test_yes_and_no_come_with_the_probability_of_yes() -> None:
+    text = "<think>Step 1: No\n½ is it?</think>\nStep 0: Yes\nStep 1: No\nStep 2: Yes\n"
+    reply = parse_reply(YES_NO, text, STEPS, body=make_scored_body(text, 0.5, 0.9, 0.25, 0.6))
+    assert (reply.first_error, reply.ratings) == (1, {0: 1, 1: -1, 2: 1})
+    assert reply.yes_shares == pytest.approx({0: 0.9, 1: 0.25, 2: 0.6})
+
+
+@pytest.mark.parametrize(
+    ("text", "ratings"),
+    [
+        ("step 0: yes\n**Step 1: NO**", {0: 1, 1: -1}),
+        ("0. Yes\n1) Yes\n2 - No", {0: 1, 1: 1, 2: -1}),
+        ("Step 0: No\nNo, wait.\nStep 0: Yes\nStep 1: Yes\nStep 2: Yes", {0: 1, 1: 1, 2: 1}),
+    ],
+)
+def test_yes_and_no_are_read_without_probabilities(text: str, ratings: dict[int, int]) -> None:
+    reply = parse_reply(YES_NO, text, STEPS, body=b'{"choices": [{"logprobs": {"content": [{"token": 1}]}}]}')
+    assert (reply.ratings, reply.yes_shares) == (ratings, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("Yes", ReplyState.UNPARSED),
+        ("Step 0: Yes\nStep 2: No", ReplyState.UNPARSED),  # step 1 may be the first error
+        ("Step 0: Yes\nStep 1: Yes", ReplyState.UNPARSED),
+        ("Step 0: No mistake\nStep 1: No mistake\nStep 2: No mistake", ReplyState.UNPARSED),
+        ("Step 3: No", ReplyState.OUT_OF_RANGE),
+    ],
+)
+def test_incomplete_yes_and_no_are_never_labels(text: str, state: ReplyState) -> None:
+    assert parse_reply(YES_NO, text, STEPS, body=make_scored_body(text, *[0.5] * 3)).state == state

@@ -64,3 +64,20 @@ def test_values_fall_and_shares_add_up(votes: list[int | None]) -> None:
     assert sum(verdict.first_errors.values()) == pytest.approx(1.0)
     values = [step.value or 0.0 for step in verdict.steps]
     assert values == sorted(values, reverse=True)
+
+
+def test_probabilities_of_yes_give_a_distribution_over_the_first_error() -> None:
+    votes = [
+        ParsedReply(ReplyState.PARSED, 1, {0: 1, 1: -1}, yes_shares={0: 0.9, 1: 0.2}),
+        ParsedReply(ReplyState.PARSED, None, {0: 1, 1: 1, 2: 1}),
+    ]
+    verdict = combine_votes(JudgeContract.YES_NO, votes, STEPS)
+    assert verdict is not None
+    assert [(step.position, step.rating) for step in verdict.steps] == [(0, 1), (1, 1), (2, 1)]
+    assert [step.value for step in verdict.steps] == pytest.approx([0.95, 0.57, 0.57])
+    assert verdict.first_errors == pytest.approx({0: 0.05, 1: 0.38, None: 0.57})
+    assert verdict.first_error is None
+    alone = combine_votes(JudgeContract.YES_NO, votes[:1], STEPS)
+    assert alone is not None
+    assert (alone.first_error, alone.n_votes) == (1, 1)
+    assert sum(alone.first_errors.values()) == pytest.approx(1)

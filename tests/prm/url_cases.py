@@ -81,6 +81,7 @@ PRM_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:arena": ("get", answers_for_readers(200), project_args),
     "dashboard:open_arena": ("post", answers_for_trainers(422), project_args),
     "dashboard:close_arena": ("post", answers_for_trainers(302), project_args),
+    "dashboard:hard_negatives": ("get", answers_for_readers(200) | {"viewer": 403, "reviewer": 403}, project_args),
     "annotate:arena": ("get", answers_for_raters(200), arena_args),
     "annotate:arena_try": ("post", answers_for_raters(422), arena_args),
     "annotate:arena_check": ("get", answers_for_raters(200), arena_args),

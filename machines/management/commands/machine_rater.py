@@ -58,7 +58,8 @@ class Command(BaseCommand):
         suggest.add_argument("--reveal-share", type=float, default=0.25, help="shown after the first answer")
         suggest.add_argument("--suggest-share", type=float, default=0.25, help="shown before the answer")
         suggest.add_argument("--off", action="store_true", help="show them to no one from now on")
-        actions.add_parser("effects", help="print the effects of suggestions as JSON")
+        effects = actions.add_parser("effects", help="print the effects of suggestions as JSON")
+        effects.add_argument("--plan", type=int, help="the id of an earlier setting; by default the latest one")
         actions.add_parser("results", help="write machine-assisted results as JSON lines").add_argument("--out")
         for action in actions.choices.values():
             action.add_argument("--project", required=True, help="the project's slug, as in its links")
@@ -163,9 +164,9 @@ class Command(BaseCommand):
             suggestions.stop_suggestions(plan=plan, because=SuggestionEnd.LEAD, by=None, now=now)
 
     def _effects(self, project: Project, options: dict[str, Any]) -> None:
-        plan = suggestions.find_plan(project.pk)
+        plan = suggestions.find_plan(project.pk, options["plan"])
         if plan is None:
-            raise CommandError("Suggestions have never been on in this project.")
+            raise CommandError("This project has no such suggestions.")
         self.stdout.write(json.dumps(suggestion_effects.describe_effects(plan), indent=1))
 
     def _results(self, project: Project, options: dict[str, Any]) -> None:

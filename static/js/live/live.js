@@ -4,7 +4,7 @@
 
 import { ActiveClock } from "../work/clock.js";
 import { parsePage } from "../work/html.js";
-import { LoggedOut, Refused, get, post } from "../work/network.js";
+import { Limited, LoggedOut, Refused, get, post } from "../work/network.js";
 import { loadMath, typeset } from "../work/nodes.js";
 import { loadRenderers, problemBody } from "../work/rendering.js";
 
@@ -31,6 +31,7 @@ let isSending = false;
 let lit = null; // index of the highlighted option
 let endReason = "";
 let timer = 0;
+let waitMs = RETRY_MS; // before the next attempt
 
 const stage = () => document.getElementById("stage");
 const stateOf = () => stage().dataset.state;
@@ -191,6 +192,7 @@ async function send() {
   const { verb, body } = pending ?? { verb: "record", body: {} };
   const sent = { ...notes(), ...body };
   isDirty = false;
+  waitMs = RETRY_MS;
   try {
     const answer = await post(root.dataset[`url${verb[0].toUpperCase()}${verb.slice(1)}`], sent);
     owedMs -= sent.active_ms;
@@ -208,11 +210,12 @@ async function send() {
       refuse(error);
     } else {
       mark(error instanceof LoggedOut ? "logged-out" : "kept");
+      if (error instanceof Limited) waitMs = error.seconds * 1000;
       keep();
     }
   }
   isSending = false;
-  if (pending || isDirty) schedule(save.dataset.save === "saving" ? 0 : RETRY_MS);
+  if (pending || isDirty) schedule(save.dataset.save === "saving" ? 0 : waitMs);
 }
 
 // The server does not accept the message: say so, and keep everything that was typed. A refused decision has stored the

@@ -1,5 +1,6 @@
 """The pages of the arena: an attempt, a blind check, and the page of leads."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -7,12 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from events.models import Event
 from labeling.models import Project, Rater
 from people import members
 from people.models import Role
 from prm.models import ArenaCheck, ArenaEdit
 from tests import factories
-from tests.prm import arena_project
+from tests.prm import arena_project, canary_project
 from tests.prm.backends import scorer_servers
 
 pytestmark = pytest.mark.django_db
@@ -73,3 +75,33 @@ def test_annotator_fools_the_prm_and_another_checks_blind(client: Client, projec
     assert 'data-arena="closed"' in client.get(reverse("dashboard:arena", args=[project.slug])).content.decode()
     assert client.post(reverse("dashboard:open_arena", args=[project.slug])).status_code == 302
     assert Rater.objects.filter(project=project, arena_checks__isnull=False).distinct().count() == 1
+
+
+def test_hard_negatives_are_downloaded_by_roles_that_may_take_data_out(client: Client) -> None:
+    project = factories.make_project()
+    prm = canary_project.register_scorer(project, "http://127.0.0.1:1")
+    (trace,) = arena_project.make_settled(project, 1)
+    ArenaEdit.objects.create(
+        project=project,
+        trace=trace,
+        position=1,
+        rater=factories.make_rater(project),
+        prm=prm,
+        text="clearly ½",
+        reason="Still wrong.",
+        n_changed=1,
+        p_right_before=0.1,
+        p_right_after=0.9,
+        state="confirmed",
+        made_at=factories.NOW,
+    )
+    page, address = (reverse(f"dashboard:{name}", args=[project.slug]) for name in ("arena", "hard_negatives"))
+    log_in(client, project, Role.REVIEWER)
+    assert address not in client.get(page).content.decode()
+    assert client.get(address).status_code == 403
+    log_in(client, project, Role.ENGINEER)
+    assert address in client.get(page).content.decode()
+    (line,) = client.get(address).content.decode().splitlines()
+    assert (json.loads(line)["steps"][-1], json.loads(line)["label"]) == ("clearly ½", 1)
+    event = Event.objects.get(what="download.made")
+    assert (event.project, event.detail["rows"], event.detail["has_names"]) == (project.pk, 1, False)

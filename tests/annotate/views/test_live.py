@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from accounts import rate_limits
 from labeling.models import Rater
 from live.models import LiveOption, LiveSession, LiveTurn
 from people import members
@@ -74,6 +76,23 @@ def test_choice_returns_the_next_stage(page: Client, session: LiveSession) -> No
     turn = json.loads(page.get(reverse("annotate:live_turn", args=[session.pk])).content)
     assert turn["state"] == "options"
     assert 'data-step="1"' in turn["html"]
+
+
+def test_messages_beyond_the_quota_are_refused_for_a_while(
+    page: Client, session: LiveSession, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.get("/live/sums/")
+    settings.RATE_LIMIT_FACTOR = 1
+    for action, amount in {"claim": 1, "writes": 4}.items():
+        monkeypatch.setitem(rate_limits.LIMITS, action, (rate_limits.Limit("rater", amount, rate_limits.DAY),))
+    cache.clear()
+    ratings = [{"index": index, "rating": 1} for index in range(3)]
+    assert send(page, session, "record_live", ratings=ratings)[0] == 200
+    status, refusal = send(page, session, "choose_live", index=0, ratings=ratings)
+    assert (status, refusal["code"]) == (429, "too_many_requests")
+    assert LiveTurn.objects.get().ended_at is None
+    begin = reverse("annotate:begin_live", args=["sums"])
+    assert [page.post(begin).status_code for _ in range(2)] == [302, 429]
 
 
 @pytest.mark.fault

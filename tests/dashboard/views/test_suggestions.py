@@ -59,6 +59,32 @@ def test_page_shows_effects_of_submissions(personas: LoggedInPersonas) -> None:
     assert (follow.name, follow.n, follow.n_blind, follow.effect.value) == ("follow", 3, 3, 1)
 
 
+def test_page_shows_each_earlier_setting_apart(personas: LoggedInPersonas) -> None:
+    project = personas.cast.project
+    earlier = suggested_project.start(project, suggest=0.5)
+    trace = factories.make_trace(project)
+    rater = suggested_project.find_rater(earlier, trace, "suggest")
+    suggested_project.submit(suggested_project.assign(earlier, rater, trace, 0), [-1])
+    latest = suggested_project.start(project, reveal=0.3)
+    page = reverse("dashboard:suggestions", args=[project.slug])
+    client = personas.client("viewer")
+    assert [(row.plan, row.counts["suggest"], row.counts["blind"]) for row in client.get(page).context["plans"]] == [
+        (latest, 0, 0),
+        (earlier, 1, 0),
+    ]
+    shown = client.get(page, {"plan": earlier.pk})
+    assert shown.context["plan"] == earlier
+    assert [(arm.arm, arm.n) for arm, _rows in shown.context["arms"]] == [("suggest", 1)]
+    assert [arm.n for arm, _rows in client.get(page).context["arms"]] == [0]
+    for unknown in ("0", "x", str(suggested_project.start(factories.make_project(), reveal=0.3).pk)):
+        assert client.get(page, {"plan": unknown}).status_code == 404
+    url = reverse("api:suggestions", args=[project.slug])
+    program = api_clients.make_client(personas.cast.engineer)
+    assert program.get(url).json()["plans"] == [latest.pk, earlier.pk]
+    assert program.get(url, {"plan": earlier.pk}).json()["arms"][0]["n"] == 1
+    assert program.get(url, {"plan": "x"}).status_code == 422
+
+
 def test_page_of_a_submission_names_its_arm(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     plan = suggested_project.start(project, reveal=0.9)
