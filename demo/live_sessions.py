@@ -13,7 +13,7 @@ from live.models import LiveMode, LiveOption, LivePolicy, LiveSession, LiveSessi
 from live.policies import PolicySettings
 from live.sessions import LiveRating, TurnNotes
 
-SESSIONS = 3  # by simulated raters; the other problems are left to people
+SESSIONS = 2  # by simulated raters; the other problems are left to people
 _OPTIONS = 4
 _STEP_TIME = dt.timedelta(seconds=40)
 
@@ -45,11 +45,15 @@ def solve_problems(*, project: Project, now: dt.datetime) -> None:
 
 def _solve(session: LiveSession, dice: random.Random, now: dt.datetime) -> None:
     while session.state == LiveSessionState.OPEN:
-        for request in option_requests.list_unasked(session=session, now=now):
-            option_requests.answer_request(request_id=request, now=now, clock=lambda at=now: at)  # type: ignore[misc]
+        _answer_requests(session, now)
         turn = sessions.show_options(session=session, now=now)
         session = _choose(session, turn, dice, now)
         now += _STEP_TIME
+
+
+def _answer_requests(session: LiveSession, now: dt.datetime) -> None:
+    for request in option_requests.list_unasked(session=session, now=now):
+        option_requests.answer_request(request_id=request, now=now, clock=lambda: now)
 
 
 def _choose(session: LiveSession, turn: LiveTurn, dice: random.Random, now: dt.datetime) -> LiveSession:

@@ -17,6 +17,7 @@ from labeling.models import Project, Rater, Settlement, Submission, Trace, Train
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.project import EVERY_STEP_PROTOCOLS
+from labeling.models.rater import RaterKind
 from labeling.models.trace import StepKind
 from labeling.models.visibility import VisibilityCondition, VisibilityDraw
 from labeling.projects import lifecycle, taxonomies, visibility
@@ -58,7 +59,8 @@ def rate_traces(
 
 def _count_submitted(project: Project) -> int:
     onboarding_purposes = [AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING]
-    return Submission.objects.filter(project=project).exclude(assignment__purpose__in=onboarding_purposes).count()
+    rows = Submission.objects.filter(project=project, assignment__rater__kind=RaterKind.MEMBER)
+    return rows.exclude(assignment__purpose__in=onboarding_purposes).count()
 
 
 def ensure_rater(project: Project, rater: SimulatedRater, now: dt.datetime) -> Rater:

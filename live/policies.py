@@ -91,8 +91,9 @@ def add_policy(
 ) -> LivePolicy:
     """Add the next version. Without a key, it takes the sealed key of `key_of`, if its address is the same."""
     if settings.mode == LiveMode.EXAMPLE:
-        own = {"address": "", "key": "", "template": "", "family": EndpointKind.VLLM}
-        settings = replace(settings, model=example_program.NAME, **own)
+        settings = replace(
+            settings, address="", key="", template="", family=EndpointKind.VLLM, model=example_program.NAME
+        )
     template = _validate(project, settings)
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)  # serializes version numbers

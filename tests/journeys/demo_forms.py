@@ -59,6 +59,7 @@ def begin_live(page: Page) -> None:
 
 
 def rate_options(page: Page) -> None:
+    expect(page.locator(".katex").first).to_be_visible()
     for key in "31":
         page.keyboard.press(key)
     expect(page.locator("[data-option] input:checked").nth(1)).to_be_attached()
