@@ -10,12 +10,16 @@ _LAKES = ("Aarsee", "Lough Fenn", "Lago Trino", "Vesijarvi", "Blue Tarn", "Jezer
 
 class QuizCall(NamedTuple):
     tool: str
-    argument: str
+    arguments: dict[str, str]
     result: str
 
     @property
+    def arguments_json(self) -> str:
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+    @property
     def text(self) -> str:
-        return f"{self.tool}({json.dumps(self.argument)})"
+        return f"{self.tool}({self.arguments_json})"
 
 
 class QuizQuestion(NamedTuple):
@@ -47,7 +51,7 @@ def ask_product(dice: random.Random) -> QuizQuestion:
         f"Which product is larger, {options[0]} (A) or {options[1]} (B)?",
         "arithmetic",
         options,
-        [QuizCall("calculate", f"{first} * {second}", str(first * second)) for first, second in pairs],
+        [QuizCall("calculate", {"expression": f"{first} * {second}"}, str(first * second)) for first, second in pairs],
         "I compute both products and compare them.",
         f"{max(values)} is more than {min(values)}",
         values[0] > values[1],
@@ -62,7 +66,10 @@ def ask_year(dice: random.Random) -> QuizQuestion:
         f"Which novel appeared first, “{titles[0]}” (A) or “{titles[1]}” (B)?",
         "library",
         titles,
-        [QuizCall("look_up", each, json.dumps({"year": year})) for each, year in zip(titles, years, strict=True)],
+        [
+            QuizCall("look_up", {"title": each}, json.dumps({"year": year}))
+            for each, year in zip(titles, years, strict=True)
+        ],
         "The catalog has the year of each novel.",
         f"{min(years)} is before {max(years)}",
         years[0] < years[1],
@@ -77,7 +84,10 @@ def ask_depth(dice: random.Random) -> QuizQuestion:
         f"Which lake is deeper, {lakes[0]} (A) or {lakes[1]} (B)?",
         "geography",
         lakes,
-        [QuizCall("look_up", each, json.dumps({"depth_m": d})) for each, d in zip(lakes, depths, strict=True)],
+        [
+            QuizCall("look_up", {"lake": each}, json.dumps({"depth_m": d}))
+            for each, d in zip(lakes, depths, strict=True)
+        ],
         "I look up the depth of both lakes.",
         f"{max(depths)} meters are more than {min(depths)}",
         depths[0] > depths[1],

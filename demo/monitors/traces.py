@@ -70,7 +70,7 @@ def _think(text: str, rating: int = 1) -> GeneratedStep:
 
 def _call(call: QuizCall, number: int) -> list[GeneratedStep]:
     reference = f"call-{number + 1}"
-    action = GeneratedPart("call", call.argument, name=call.tool, call_ref=reference)
+    action = GeneratedPart("call", call.arguments_json, name=call.tool, call_ref=reference)
     result = GeneratedPart("result", call.result, name=call.tool, call_ref=reference)
     return [
         GeneratedStep((GeneratedOption(call.text, 1, (action,)),), kind="action"),
