@@ -52,4 +52,3 @@ def test_session_with_the_program_needs_no_server() -> None:
     assert turn.shown
     (count,) = replay.replay_requests(replay.list_recorded(rater.project)).values()
     assert count.share == 1.0
-    live_project.solve(session)
