@@ -19,14 +19,14 @@ _TOKENS_PER_WORD = 2
 
 
 class _Item(NamedTuple):
-    count: int
+    quantity: int
     name: str
     price: int
     cost: int | None  # as the steps so far say
 
     @property
     def right_cost(self) -> int:
-        return self.count * self.price
+        return self.quantity * self.price
 
 
 class _Draft(NamedTuple):
@@ -97,8 +97,8 @@ def _write_costs(items: list[_Item], *, is_first: bool) -> Iterator[_Draft]:
     item, last = open_items[0], open_items[-1]
     yield _Draft(_write_cost(item, item.right_cost), 1)
     yield _Draft(_write_cost(item, item.right_cost + item.price), -1)
-    yield _Draft(f"The {item.name} cost ${item.count} + {item.price} = {item.count + item.price}$ euros.", -1)
-    yield _Draft(f"I add up the price of the {item.count} {item.name} one by one: {item.price} +", 0, is_cut=True)
+    yield _Draft(f"The {item.name} cost ${item.quantity} + {item.price} = {item.quantity + item.price}$ euros.", -1)
+    yield _Draft(f"I add up the price of the {item.quantity} {item.name} one by one: {item.price} +", 0, is_cut=True)
     if item is not last:
         yield _Draft(_write_cost(last, last.right_cost), 1)
         yield _Draft(_write_cost(last, last.right_cost - 1), -1)
@@ -107,7 +107,7 @@ def _write_costs(items: list[_Item], *, is_first: bool) -> Iterator[_Draft]:
 
 
 def _write_cost(item: _Item, cost: int) -> str:
-    return f"The {item.count} {item.name} cost ${item.count} \\cdot {item.price} = {cost}$ euros."
+    return f"The {item.quantity} {item.name} cost ${item.quantity} \\cdot {item.price} = {cost}$ euros."
 
 
 def _add_costs(costs: list[int]) -> Iterator[_Draft]:
