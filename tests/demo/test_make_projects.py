@@ -8,7 +8,7 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from accounts.models import User
-from demo import make_projects
+from demo import make_projects, plans
 from demo.generated_content import GeneratedTrace
 from events.models import Event
 from labeling import gold_sets, onboarding, queue
@@ -67,7 +67,7 @@ def generated_content(trace: GeneratedTrace) -> tuple[object, ...]:
 
 
 def test_make_loads_every_trace_with_its_steps_and_options(demo: make_projects.DemoProjects) -> None:
-    for project, plan in zip(demo.projects, make_projects.PLANS, strict=True):
+    for project, plan in zip(demo.projects, plans.PLANS, strict=True):
         generated = plan.generate(seed=make_projects.SEED) if plan.generate else []
         rows = project.traces.select_related("problem")
         assert {stored_content(row) for row in rows} == {generated_content(trace) for trace in generated}

@@ -10,7 +10,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from accounts import tokens
 from accounts.models import LinkPurpose
-from demo import live_sessions, make_projects, rate_traces, records, simulated_raters
+from demo import live_sessions, make_projects, plans, rate_traces, records, simulated_raters
 from demo.monitors import verdicts
 from formats import label_sets
 from labeling import queue
@@ -84,7 +84,8 @@ def test_consensus_mostly_matches_the_truth_and_work_is_left_for_people(
 ) -> None:
     """The consensus of simulated raters matches the generator's truth in most traces."""
     math = demo.projects[0]
-    plan = make_projects.PLANS[0]
+    plan = plans.PLANS[0]
+    assert plan.generate is not None
     truths = {
         records.record_digest(records.build_record(trace, policy=plan.policy)): trace
         for trace in plan.generate(seed=make_projects.SEED)
