@@ -154,12 +154,9 @@ def test_people_and_machines_are_compared_under_each_condition(demo: make_projec
     rows = {(row.machine, row.condition): row.figures for row in monitors.measure_monitors(project, query)}
     assert {condition for machine, condition in rows if not machine} == set(VisibilityCondition.values)
     assert {machine for machine, _ in rows} == {"", *verdicts.MACHINES}
-    assert all(figures.interval for figures in rows.values())
-    keyword, people = rows["keyword-monitor", "both"], rows["", "both"]
-    assert keyword.tnr.value == 1.0
-    assert people.tpr.value is not None
-    assert keyword.tpr.value is not None
-    assert people.tpr.value > keyword.tpr.value
+    keyword, judge = rows["keyword-monitor", "both"], rows["judge-monitor", "both"]
+    assert (keyword.tnr.value, keyword.tpr.value) == (1.0, 0.8)  # it misses what only actions show
+    assert judge.interval
 
 
 def test_live_project_is_open_and_has_solutions(demo: make_projects.DemoProjects) -> None:
