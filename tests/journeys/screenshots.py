@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from demo import make_projects
 from labeling.models import Project, Rater, Settlement
@@ -23,7 +23,7 @@ from tests.journeys.conftest import Visit
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
 MATHS, AGENTS = "demo-maths", "demo-agents"
-SMALL = {"width": 1200, "height": 700}
+SMALL, TALL = ViewportSize(width=1200, height=700), ViewportSize(width=1200, height=1000)
 
 
 def test_shoot(visit: Visit) -> None:
@@ -48,12 +48,20 @@ def test_shoot(visit: Visit) -> None:
 def _shoot_forms(rater: Page, lead: Page) -> None:
     """Take a picture of each form of labeling."""
     demo_forms.put_recovering_traces_first()
-    _shoot(rater, "recovery", _work(demo_forms.RECOVERY), demo_forms.rate_recovery)
+    rater.set_viewport_size(TALL)
+    _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _show_recovery)
+    rater.set_viewport_size(SMALL)
     _shoot(rater, "clauses", _work(demo_forms.POLICY), demo_forms.search_clause)
     _shoot(rater, "error-kind", _work(AGENTS), _rate("1w"))
     demo_forms.begin_live(rater)
     _shoot(rater, "live", rater.url, demo_forms.rate_options)
     _shoot(lead, "monitors", reverse("dashboard:monitors", args=[demo_forms.MONITORS]), _scroll_to("#detection"))
+
+
+def _show_recovery(page: Page) -> None:
+    demo_forms.rate_recovery(page)
+    expect(page.locator("#toast")).to_be_hidden()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def _scroll_to(selector: str) -> Callable[[Page], None]:
