@@ -10,9 +10,11 @@ from accounts.models import User
 from labeling import queue
 from labeling.models import Project, Rater, Submission
 from labeling.models.rater import RaterStage
-from live.models import LiveSession
+from live import example_program, option_requests
+from live.models import LiveOption, LiveSession
 
 POLICY, RECOVERY, MONITORS, LIVE = "demo-policy", "demo-recovery", "demo-monitors", "demo-live"
+KEYS = {-1: "1", 0: "2", 1: "3"}
 RECOVERING_STEPS = 6  # the others have fewer
 
 
@@ -59,10 +61,17 @@ def begin_live(page: Page) -> None:
 
 
 def rate_options(page: Page) -> None:
+    """Rate the first two options by their truth."""
     expect(page.locator(".katex").first).to_be_visible()
-    for key in "31":
+    session = LiveSession.objects.get(project__slug=LIVE, rater__user__username="annotator")
+    truths = example_program.rate_steps(option_requests.render_path(session, []))
+    texts = dict(LiveOption.objects.filter(request__session=session, request__position=0).values_list("index", "text"))
+    shown = [texts[int(each.get_attribute("data-option") or 0)] for each in page.locator("[data-option]").all()]
+    keys = [KEYS[truths[text]] for text in shown if text in truths]  # an option that was cut off needs no rating
+    for key in keys[:2]:
         page.keyboard.press(key)
     expect(page.locator("[data-option] input:checked").nth(1)).to_be_attached()
+    expect(page.locator("#save[data-save=saved]")).to_be_visible()
 
 
 def list_lead_pages() -> Iterator[str]:
