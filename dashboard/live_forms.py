@@ -19,9 +19,12 @@ class LivePolicyForm(forms.Form):
 
     family = forms.ChoiceField(label=gettext_lazy("Server"), choices=EndpointKind.choices)
     address = forms.CharField(
-        label=gettext_lazy("Base URL"), max_length=500, help_text=gettext_lazy("For example http://gpu:8000/v1")
+        label=gettext_lazy("Base URL"),
+        max_length=500,
+        required=False,
+        help_text=gettext_lazy("For example http://gpu:8000/v1. The example program needs none."),
     )
-    model = forms.CharField(label=gettext_lazy("Model"), max_length=200)
+    model = forms.CharField(label=gettext_lazy("Model"), max_length=200, required=False)
     model_digest = forms.CharField(label=gettext_lazy("Hash of the weights"), max_length=100, required=False)
     tokenizer_digest = forms.CharField(label=gettext_lazy("Hash of the tokenizer"), max_length=100, required=False)
     key = forms.CharField(

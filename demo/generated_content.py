@@ -21,6 +21,9 @@ class GeneratedOption:
     rating: int | None  # the true rating: 1 correct, 0 correct but no progress, -1 wrong; None after the first error
     parts: tuple[GeneratedPart, ...] = ()
     clause: str = ""  # of the guideline, which the step follows or breaks
+    error_link: str = ""  # how the step relates to an earlier error (`formats.label_sets`)
+    error_kind: str = ""  # its code in the rules of the project, if the step is wrong
+    severity: int | None = None  # if the step is wrong
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,10 @@ class GeneratedTrace:
     is_right: bool
     error_kind: str = ""  # the kind of the first error; empty if there is no error
     ref: str = ""
+    answers: dict[str, str] = field(default_factory=dict)  # the true ones to questions on the whole trace, by code
+    pair: str = ""  # of two traces that differ by an intervention
+    pair_half: str = ""
+    evidence: str = ""  # what shows what the model did: its reasoning, its actions, or both
     facts: dict[str, object] = field(default_factory=dict)  # the numbers in the problem, for the solvers of the tests
 
     @property

@@ -1,23 +1,21 @@
-"""Create the demo: three projects with guidelines, three people, and generated traces in the queue. It is idempotent,
-so an interrupted run can be repeated."""
+"""Create the demo: projects with guidelines, three people, and generated traces in the queue. It is idempotent, so an
+interrupted run can be repeated."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from accounts import users
 from accounts.models import User
-from demo import explanations, rate_traces, records
-from demo.agents import traces as agent_traces
+from demo import explanations, live_sessions, rate_traces, records
 from demo.generated_content import GeneratedTrace
-from demo.math_problems import traces as math_traces
-from demo.policies import traces as policy_traces
+from demo.plans import PLANS, DemoPlan
 from labeling import gold_sets
 from labeling.models import Option, Project, Source, Trace
 from labeling.models.gold import GoldUse
-from labeling.models.project import ClauseRule, Protocol
-from labeling.projects import guidelines, lifecycle, rating_rules, trace_questions
+from labeling.models.project import Protocol
+from labeling.projects import guidelines, lifecycle, rating_rules, trace_questions, visibility
 from labeling.quality.gold import arrange_hidden_gold, enqueue_gold, make_gold
 from labeling.traces import load
 from people import members
@@ -31,75 +29,11 @@ SHORT_TRACE_STEPS = 8
 
 
 @dataclass(frozen=True)
-class DemoPlan:
-    """The settings and content of one demo project."""
-
-    slug: str
-    name: str
-    description: str
-    protocol: Protocol
-    guideline: str
-    generate: Callable[..., list[GeneratedTrace]]
-    policy: str
-    scaffold: str = ""
-    gold: int = 0  # how many traces are hidden gold
-    training: int = 0  # how many short traces are in the training set
-    screening: int = 0  # how many short traces are in the screening set
-    submissions: int = 0  # by simulated raters; most of the work is left to people
-    questions: str = ""  # the template of its questions on the whole trace
-    asks: tuple[str, ...] = ()  # what raters can say about an error
-    load_guideline: Callable[[], str] | None = None  # instead of the template
-    clauses: ClauseRule = ClauseRule.NONE  # the ratings that cite one
-
-
-@dataclass(frozen=True)
 class DemoProjects:
     lead: User
     annotator: User
     engineer: User
     projects: Sequence[Project]
-
-
-PLANS = (
-    DemoPlan(
-        slug="demo-maths",
-        name="Step-by-step math (demo)",
-        description="Generated solutions to school problems, each with at most one error. Find the first error.",
-        protocol=Protocol.FIRST_ERROR,
-        guideline="math",
-        generate=math_traces.generate_math_traces,
-        policy="Stepmark's demo generator, math",
-        gold=10,
-        training=3,
-        screening=4,
-        submissions=240,
-    ),
-    DemoPlan(
-        slug="demo-agents",
-        name="Tool-using agents (demo)",
-        description="Generated runs of assistants that call tools. Rate every step the agent takes.",
-        protocol=Protocol.CARRY_FORWARD,
-        guideline="agents",
-        generate=agent_traces.generate_agent_traces,
-        policy="Stepmark's demo generator, agents",
-        scaffold="loop of thought, call and observation",
-        submissions=12,
-        questions="agents",
-        asks=("asks_error_category", "asks_severity", "asks_evidence", "asks_omissions"),
-    ),
-    DemoPlan(
-        slug="demo-policy",
-        name="Answers under a policy (demo)",
-        description="Generated answers of a help desk. Rate every step, and cite the clause that it follows or breaks.",
-        protocol=Protocol.EVERY_STEP,
-        guideline="policy",
-        load_guideline=policy_traces.load_policy,
-        generate=policy_traces.generate_policy_traces,
-        policy="Stepmark's demo generator, policies",
-        submissions=16,
-        clauses=ClauseRule.ALL,
-    ),
-)
 
 
 def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: bool = True) -> DemoProjects:
@@ -113,14 +47,19 @@ def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: boo
     for plan in PLANS:
         project = _ensure_project(plan, by or lead, began)
         truths = _import_traces(project, plan, by or lead, began)
+        if plan.protocol == Protocol.LIVE:
+            live_sessions.open_project(project=project, seed=SEED, by=by or lead, now=began)
         # Add members after the training set exists, so that they begin with it.
         for person, role in ((lead, Role.LEAD), (annotator, Role.ANNOTATOR), (engineer, Role.ENGINEER)):
             _ensure_member(project, person, role, began)
-        if with_submissions:
+        if with_submissions and plan.protocol == Protocol.LIVE:
+            live_sessions.solve_problems(project=project, now=began)
+        elif with_submissions:
             rate_traces.rate_traces(
                 project=project,
                 truths=rate_traces.load_truths(project, truths),
                 submissions=plan.submissions,
+                n_raters=plan.raters,
                 now=now,
             )
         projects.append(project)
@@ -132,11 +71,6 @@ def _ensure_person(username: str, name: str, now: dt.datetime) -> User:
     return User.objects.filter(username=username).first() or users.create_user(username=username, name=name, now=now)
 
 
-def _copy_questions(template: str) -> list[dict[str, object]]:
-    questions = trace_questions.QUESTION_TEMPLATES[template].questions if template else ()
-    return trace_questions.store_questions(questions)
-
-
 def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
     project = Project.objects.filter(slug=plan.slug).first() or members.create_owned_project(
         name=plan.name,
@@ -145,8 +79,8 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         now=now,
         description=plan.description,
         protocol=plan.protocol,
-        rating_rules=rating_rules.copy_template(plan.guideline),
-        trace_questions=_copy_questions(plan.questions),
+        rating_rules=rating_rules.store_rules(plan.rules or rating_rules.RULES_TEMPLATES[plan.guideline].rules),
+        trace_questions=trace_questions.store_questions(plan.questions),
         **dict.fromkeys(plan.asks, True),
         asks_clauses=plan.clauses,
         overlap_limit=OVERLAP_LIMIT,
@@ -158,6 +92,11 @@ def _ensure_project(plan: DemoPlan, by: User, now: dt.datetime) -> Project:
         body = plan.load_guideline() if plan.load_guideline else guidelines.load_guideline_template(plan.guideline)
         lifecycle.publish_guideline(project=project, body=body, by=by, now=now)
         lifecycle.publish_consent_text(project=project, body=guidelines.load_consent_template(), by=by, now=now)
+    if plan.partial_views and visibility.find_plan(project.pk) is None:
+        reasoning, actions = plan.partial_views
+        visibility.start_visibility(
+            project=project, reasoning_share=reasoning, actions_share=actions, by=by, now=now, seed=SEED
+        )
     return project
 
 
@@ -169,6 +108,8 @@ def _ensure_member(project: Project, person: User, role: Role, now: dt.datetime)
 
 def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime) -> dict[str, GeneratedTrace]:
     """Import the generated traces and return them by digest. Some become gold; the others are enqueued."""
+    if plan.generate is None:
+        return {}
     generated = plan.generate(seed=SEED)
     made = [records.build_record(trace, policy=plan.policy, scaffold=plan.scaffold) for trace in generated]
     uses = _gold_uses(generated, plan)
@@ -178,6 +119,10 @@ def _import_traces(project: Project, plan: DemoPlan, by: User, now: dt.datetime)
     load.load_records(
         project=project, source=source, records=[each for n, each in enumerate(made) if n not in uses], now=now
     )
+    if plan.make_verdicts:  # with labels, they would not be enqueued above
+        for record, truth in zip(made, generated, strict=True):
+            record.submissions = plan.make_verdicts(truth)
+        load.load_records(project=project, source=source, records=made, now=now, enqueues=False)
     traces = {number: project.traces.get(digest=records.record_digest(made[number])) for number in uses}
     for number, use in uses.items():
         _make_gold(traces[number], generated[number], use, by, now)

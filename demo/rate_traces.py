@@ -17,7 +17,10 @@ from labeling.models import Project, Rater, Settlement, Submission, Trace, Train
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.consensus import SettlementState
 from labeling.models.project import EVERY_STEP_PROTOCOLS
-from labeling.projects import lifecycle, taxonomies
+from labeling.models.rater import RaterKind
+from labeling.models.trace import StepKind
+from labeling.models.visibility import VisibilityCondition, VisibilityDraw
+from labeling.projects import lifecycle, taxonomies, visibility
 from labeling.quality import new_submissions, project_stats, rater_model, resolve, settlements
 from labeling.quality.project_stats import load_project_stats
 from labeling.quality.resolve import resolve_traces
@@ -27,10 +30,13 @@ from people.models import Membership, Role
 DAYS = 20  # of simulated work before today
 GOLD_THRESHOLD = 0.8  # accuracy on hidden gold
 _GOLD_SHARE = 0.25  # higher than in real work, so that accuracies rest on enough labels
-_STATS_EVERY = 4  # days
+_STATS_EVERY = 4  # runs of the daily jobs
+_LEAST_PER_DAY = 12  # submissions between two runs of the daily jobs, so that small projects are made fast
 
 
-def rate_traces(*, project: Project, truths: Mapping[int, GeneratedTrace], submissions: int, now: dt.datetime) -> None:
+def rate_traces(
+    *, project: Project, truths: Mapping[int, GeneratedTrace], submissions: int, n_raters: int, now: dt.datetime
+) -> None:
     """Let simulated raters submit that many traces; `truths` maps trace ids to generated traces. An interrupted run
     continues, and a finished one is not repeated."""
     if load_project_stats(project_id=project.pk) is not None:
@@ -38,10 +44,10 @@ def rate_traces(*, project: Project, truths: Mapping[int, GeneratedTrace], submi
     if project.gold_bar is None:
         lifecycle.set_gold_threshold(project=project, bar=GOLD_THRESHOLD, by=None, now=now)
     first = now - dt.timedelta(days=DAYS)
-    crew = [(rater, _add_rater(project, rater, first)) for rater in simulated_raters.SIMULATED_RATERS]
+    crew = [(rater, ensure_rater(project, rater, first)) for rater in simulated_raters.SIMULATED_RATERS[:n_raters]]
     for rater, row in crew:
-        _pass_onboarding(project, rater, row, truths, first)
-    per_day = max(1, submissions // DAYS)
+        pass_onboarding(project, rater, row, truths, first)
+    per_day = max(_LEAST_PER_DAY, submissions // DAYS)
     for number in range(_count_submitted(project), submissions):
         at = first + dt.timedelta(days=DAYS) * (number / submissions)
         rater, row = crew[number % len(crew)]
@@ -53,10 +59,12 @@ def rate_traces(*, project: Project, truths: Mapping[int, GeneratedTrace], submi
 
 def _count_submitted(project: Project) -> int:
     onboarding_purposes = [AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING]
-    return Submission.objects.filter(project=project).exclude(assignment__purpose__in=onboarding_purposes).count()
+    rows = Submission.objects.filter(project=project, assignment__rater__kind=RaterKind.MEMBER)
+    return rows.exclude(assignment__purpose__in=onboarding_purposes).count()
 
 
-def _add_rater(project: Project, rater: SimulatedRater, now: dt.datetime) -> Rater:
+def ensure_rater(project: Project, rater: SimulatedRater, now: dt.datetime) -> Rater:
+    """Return the membership of a simulated rater, who is added if necessary."""
     user = User.objects.filter(username=rater.username).first() or users.create_user(
         username=rater.username, name=rater.name, now=now
     )
@@ -65,7 +73,7 @@ def _add_rater(project: Project, rater: SimulatedRater, now: dt.datetime) -> Rat
     return Rater.objects.select_related("user").get(project=project, user=user)
 
 
-def _pass_onboarding(
+def pass_onboarding(
     project: Project, rater: SimulatedRater, row: Rater, truths: Mapping[int, GeneratedTrace], at: dt.datetime
 ) -> None:
     """Complete onboarding like any annotator. A rater who fails screening is admitted anyway, so that the demo has one
@@ -112,15 +120,22 @@ def _rate_next_trace(
         claim = queue.claim_trace(rater_id=row.pk, now=at, opened=True, chance=0.0 if is_gold else arm)
     except queue.QueueRefusal:
         return
+    visible = _find_condition(claim.assignment_id)
     ratings = simulated_raters.simulate_ratings(
-        truths[claim.trace_id], rater, chance, to_the_end=project.protocol in EVERY_STEP_PROTOCOLS
+        truths[claim.trace_id],
+        rater,
+        chance,
+        to_the_end=project.protocol in EVERY_STEP_PROTOCOLS,
+        hidden_kinds=[kind for kind in StepKind.values if visibility.is_hidden(visible, kind)],
     )
     clauses = _load_citations(project)
     writes = [
         assignments.IncomingEdit(sequence=n + 1, seen=0, kind="rate", citations=clauses.get(clause), **fields)
         for n, (clause, fields) in enumerate(_split_clause(rating) for rating in ratings)
     ]
-    answers = simulated_raters.simulate_answers(truths[claim.trace_id], chance) if project.trace_questions else {}
+    answers: dict[str, str] = {}
+    if project.trace_questions:
+        answers = simulated_raters.simulate_answers(truths[claim.trace_id], chance, visible=visible)
     writes += [
         assignments.IncomingEdit(sequence=len(writes) + n, seen=0, kind="answer", step=0, question=question, text=value)
         for n, (question, value) in enumerate(answers.items(), start=1)
@@ -134,6 +149,12 @@ def _rate_next_trace(
         now=at + spent,
         by=row.user,
     )
+
+
+def _find_condition(assignment_id: int) -> str:
+    """Return what the rater sees of the trace."""
+    draws = VisibilityDraw.objects.filter(assignment=assignment_id)
+    return draws.values_list("condition", flat=True).first() or VisibilityCondition.BOTH
 
 
 def _split_clause(rating: SimulatedRating) -> tuple[str, dict[str, Any]]:

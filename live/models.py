@@ -21,6 +21,7 @@ from prm.models import PRM
 class LiveMode(models.TextChoices):
     COMPLETIONS = "completions", _("continues the solution")
     INSTRUCTED = "instructed", _("is asked for the next step only")
+    EXAMPLE = "example", _("is replaced by an example program")
 
 
 class LivePolicy(models.Model):
@@ -30,7 +31,7 @@ class LivePolicy(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="live_policies", db_index=False)
     version = models.PositiveIntegerField()
 
-    address = models.URLField(max_length=500)
+    address = models.URLField(max_length=500, blank=True)  # the example program has none
     family = models.CharField(max_length=12, choices=EndpointKind)
     mode = models.CharField(max_length=12, choices=LiveMode)
     model = models.CharField(max_length=200)
@@ -93,6 +94,10 @@ class LivePolicy(models.Model):
     @property
     def is_instructed(self) -> bool:
         return self.mode == LiveMode.INSTRUCTED
+
+    @property
+    def is_example(self) -> bool:
+        return self.mode == LiveMode.EXAMPLE
 
 
 class LiveSessionState(models.TextChoices):

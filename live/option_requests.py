@@ -16,7 +16,8 @@ from django.db import transaction
 from django.db.models import Q, Sum
 from django.utils.translation import gettext as _
 
-from live import completions, policies, prompts, server_versions
+import outbound
+from live import completions, example_program, policies, prompts, server_versions
 from live.completions import PolicyAnswer
 from live.models import LiveOption, LivePolicy, LiveSession, OptionRequest, OptionRequestState
 from machines import chat_endpoint
@@ -114,6 +115,9 @@ def send_request(policy: LivePolicy, request: OptionRequest, prompt: str) -> End
     sampler, endpoint = policies.make_sampler(policy), policies.load_endpoint(policy)
     address = completions.build_address(policy.address, sampler)
     body = completions.build_body(sampler, request.sent, prompt)
+    if policy.is_example:
+        response = outbound.OutboundResponse(200, example_program.write_answer(body), is_cut=False)
+        return EndpointAnswer(response, milliseconds=0, n_attempts=1)
     return chat_endpoint.post_request(endpoint, address, body, key=request.reference, gate=EndpointGate())
 
 

@@ -4,7 +4,7 @@ A policy never changes: other settings are the next version. A session keeps the
 """
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,7 @@ from accounts.models import User
 from events import audit_log
 from labeling.models import Project
 from labeling.models.project import Protocol
-from live import completions, prompts
+from live import completions, example_program, prompts
 from live.completions import StepSampler
 from live.models import LiveMode, LivePolicy
 from live.prompts import InvalidLiveTemplate
@@ -47,10 +47,11 @@ class PolicyNotReady(Exception):
 
 @dataclass(frozen=True)
 class PolicySettings:
-    """What defines a policy. An empty template means the built-in one of the mode."""
+    """What defines a policy. An empty template means the built-in one of the mode. The example program needs no
+    address and no model."""
 
-    address: str
-    model: str
+    address: str = ""
+    model: str = ""
     family: str = EndpointKind.VLLM
     mode: str = LiveMode.COMPLETIONS
     model_digest: str = ""
@@ -89,6 +90,10 @@ def add_policy(
     key_of: LivePolicy | None = None,
 ) -> LivePolicy:
     """Add the next version. Without a key, it takes the sealed key of `key_of`, if its address is the same."""
+    if settings.mode == LiveMode.EXAMPLE:
+        settings = replace(
+            settings, address="", key="", template="", family=EndpointKind.VLLM, model=example_program.NAME
+        )
     template = _validate(project, settings)
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)  # serializes version numbers
@@ -178,10 +183,8 @@ def _validate(project: Project, settings: PolicySettings) -> str:
         raise InvalidPolicy("address", _("Choose the labeling protocol “live” in the settings of the project first."))
     if not settings.model.strip():
         raise InvalidPolicy("model", _("Enter a value."))
-    try:
-        outbound.check_address(settings.address)
-    except outbound.AddressRefused as error:
-        raise InvalidPolicy("address", str(error)) from None
+    if settings.mode != LiveMode.EXAMPLE:
+        _check_address(settings.address)
     if not (settings.key.isascii() and (settings.key.isprintable() or not settings.key)):
         raise InvalidPolicy("key", _("The key contains characters that are not allowed in HTTP headers."))
     if settings.family not in EndpointKind.values or settings.mode not in LiveMode.values:
@@ -194,6 +197,13 @@ def _validate(project: Project, settings: PolicySettings) -> str:
         return prompts.validate_template(template, settings.mode)
     except InvalidLiveTemplate as error:
         raise InvalidPolicy("template", str(error)) from None
+
+
+def _check_address(address: str) -> None:
+    try:
+        outbound.check_address(address)
+    except outbound.AddressRefused as error:
+        raise InvalidPolicy("address", str(error)) from None
 
 
 def _validate_numbers(settings: PolicySettings) -> None:

@@ -29,7 +29,7 @@ A problem is being solved step by step.
 Write only the next step, in one to three sentences. Do not repeat earlier steps. If it is the last step, it states the
 final answer in \\boxed{}. Answer with one JSON object and nothing else:
 {"step": "the text of the step", "is_last": false}"""
-BUILTIN = {"completions": _COMPLETIONS, "instructed": _INSTRUCTED}
+BUILTIN = {"completions": _COMPLETIONS, "instructed": _INSTRUCTED, "example": _COMPLETIONS}
 _PLACEHOLDER = re.compile(r"\{(problem|prefix)\}")
 
 

@@ -16,7 +16,7 @@ _known: dict[str, tuple[float, str]] = {}
 
 def fetch_version(policy: LivePolicy) -> str:
     """Return the version that the server states, or an empty string."""
-    path = _PATHS.get(policy.family)
+    path = None if policy.is_example else _PATHS.get(policy.family)
     if path is None:
         return ""
     address = policy.address.rstrip("/").removesuffix("/v1") + path

@@ -12,6 +12,13 @@ MISREADING = "misread observation"
 CONSTRAINT = "dropped constraint"
 POLICY = "broke the policy"
 CLAIM = "unfounded claim"
+_CODES = {  # of the kinds of errors in the rules for agents, with their severity
+    WRONG_CALL: ("argument", 3),
+    MISREADING: ("misread", 3),
+    CONSTRAINT: ("rule", 2),
+    POLICY: ("rule", 3),
+    CLAIM: ("made-up", 2),
+}
 
 
 @dataclass
@@ -52,7 +59,10 @@ class AgentScript(Slips):
         self.steps.append(GeneratedStep((GeneratedOption(text, None),), kind=kind, is_rateable=False))
 
     def _own(self, kind: str, text: str, parts: tuple[GeneratedPart, ...] = ()) -> None:
-        self.steps.append(GeneratedStep((GeneratedOption(text, self.truth(), parts),), kind=kind))
+        rating = self.truth()
+        error_kind, severity = _CODES[self.offered[self.slip][1]] if rating == -1 else ("", None)
+        option = GeneratedOption(text, rating, parts, error_kind=error_kind, severity=severity)
+        self.steps.append(GeneratedStep((option,), kind=kind))
 
     def build_trace(self, *, problem: str, domain: str, reference: object, answer: object, ref: str) -> GeneratedTrace:
         return GeneratedTrace(

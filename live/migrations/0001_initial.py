@@ -22,9 +22,9 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField()),
-                ('address', models.URLField(max_length=500)),
+                ('address', models.URLField(blank=True, max_length=500)),
                 ('family', models.CharField(choices=[('vllm', 'vLLM'), ('sglang', 'SGLang'), ('llama_cpp', 'llama.cpp'), ('openai', 'OpenAI'), ('hosted', 'another hosted model')], max_length=12)),
-                ('mode', models.CharField(choices=[('completions', 'continues the solution'), ('instructed', 'is asked for the next step only')], max_length=12)),
+                ('mode', models.CharField(choices=[('completions', 'continues the solution'), ('instructed', 'is asked for the next step only'), ('example', 'is replaced by an example program')], max_length=12)),
                 ('model', models.CharField(max_length=200)),
                 ('model_digest', models.CharField(blank=True, max_length=100)),
                 ('tokenizer_digest', models.CharField(blank=True, max_length=100)),

@@ -27,6 +27,7 @@ from tests.supervisor import platform_process
 from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_environment
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+NEED_DEMO = ("forms", "monitors")  # guides whose commands run after those of the README, which starts the demo
 OWN_SHELL = re.compile(r"^(?P<command>[^#\n]+?)\s*# in its own shell.*$", re.M)
 SHORT_PAGES = ("README", "importing")
 PORTS = ("8000", "8100", "9000", "9100")  # the platform, vLLM, the reference scorer, the reference judge
@@ -53,6 +54,10 @@ with scorer_servers.running_scorer(scorer_servers.FakeVllmServer(), port=int(sys
 
 def list_blocks(page: Path) -> list[str]:
     return re.findall(r"^```sh\n(.+?)^```", page.read_text(), re.M | re.S)
+
+
+def list_demo_blocks() -> list[str]:
+    return [block for stem in NEED_DEMO for block in list_blocks(ROOT / "docs" / "guides" / f"{stem}.md")]
 
 
 def write_script(blocks: list[str], ports: dict[str, int]) -> str:
@@ -110,7 +115,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("page", [page for page in PAGES if list_blocks(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if list_blocks(page) and page.stem not in NEED_DEMO], ids=lambda page: page.stem
+)
 def test_commands_of_a_page_run_as_written_and_in_order(
     page: Path, folder: Path, command_socket: Path, started_data: Path
 ) -> None:
@@ -121,7 +128,8 @@ def test_commands_of_a_page_run_as_written_and_in_order(
     ports = {written: paths.find_free_port(0) for written in PORTS}
     env = {**clean_environment(), "STEPMARK_DATA": str(data), "CURL_HOME": str(folder.parent)}
     env["PATH"] = f"{programs}:{os.environ['PATH']}"
-    script = write_script(list_blocks(page), ports)
+    blocks = list_blocks(page) + (list_demo_blocks() if page.stem == "README" else [])
+    script = write_script(blocks, ports)
     shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
     platform = PlatformProcess(data, shell)
     try:

@@ -8,7 +8,7 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from accounts.models import User
-from demo import make_projects
+from demo import make_projects, plans
 from demo.generated_content import GeneratedTrace
 from events.models import Event
 from labeling import gold_sets, onboarding, queue
@@ -26,9 +26,12 @@ from labeling.models import (
     Trace,
 )
 from labeling.models.assignment import AssignmentPurpose
+from labeling.models.project import Protocol
+from live.models import LiveOption
 from people import roles
 from people.models import Membership
 from tests import factories, module_rows
+from tests.live import live_project
 
 pytestmark = pytest.mark.django_db
 TABLES = (User, Project, Guideline, Membership, Rater, Problem, Trace, Step, Option, OptionPart, QueueEntry, Gold)
@@ -64,8 +67,8 @@ def generated_content(trace: GeneratedTrace) -> tuple[object, ...]:
 
 
 def test_make_loads_every_trace_with_its_steps_and_options(demo: make_projects.DemoProjects) -> None:
-    for project, plan in zip(demo.projects, make_projects.PLANS, strict=True):
-        generated = plan.generate(seed=make_projects.SEED)
+    for project, plan in zip(demo.projects, plans.PLANS, strict=True):
+        generated = plan.generate(seed=make_projects.SEED) if plan.generate else []
         rows = project.traces.select_related("problem")
         assert {stored_content(row) for row in rows} == {generated_content(trace) for trace in generated}
         assert len(rows) == len(generated)
@@ -123,10 +126,14 @@ def test_make_adds_a_training_and_a_screening_set(demo: make_projects.DemoProjec
     assert not errors.filter(explanation="").exists()
 
 
-def test_make_leaves_traces_for_the_annotator(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
+def test_make_leaves_work_for_the_annotator(demo: make_projects.DemoProjects, now: dt.datetime) -> None:
     for project in demo.projects:
         rater = Rater.objects.get(project=project, user=demo.annotator)
         give_consent_and_read_guideline(rater, now)
+        if project.protocol == Protocol.LIVE:
+            live_project.show(live_project.begin(rater, now), now)
+            assert LiveOption.objects.filter(request__session__rater=rater).count() > 1
+            continue
         claim = queue.claim_trace(rater_id=rater.pk, now=now, chance=0.9)
         assert claim.trace_id in set(project.traces.values_list("pk", flat=True))
         work = QueueEntry.objects.filter(lane__project=project).exclude(lane__arm__in=["gold", "training", "screening"])

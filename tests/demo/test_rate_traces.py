@@ -10,12 +10,18 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from accounts import tokens
 from accounts.models import LinkPurpose
-from demo import make_projects, rate_traces, records, simulated_raters
+from demo import live_sessions, make_projects, plans, rate_traces, records, simulated_raters
+from demo.monitors import verdicts
+from formats import label_sets
 from labeling import queue
-from labeling.models import AgreementTally, GoldAnswer, Rater, Settlement, Submission, TraceAnswer
-from labeling.quality import clause_report, consensus
+from labeling.models import AgreementTally, GoldAnswer, Judgment, Rater, Settlement, Submission, TraceAnswer
+from labeling.models.project import Protocol
+from labeling.models.rater import RaterKind
+from labeling.models.visibility import VisibilityCondition
+from labeling.quality import clause_report, consensus, monitors
 from labeling.quality.adjudication import list_contested
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
+from live import policies
 from prm.evaluation.gate import GateReason
 from tests import factories, module_rows
 from tests.demo.test_make_projects import give_consent_and_read_guideline
@@ -69,7 +75,8 @@ def test_rate_marks_simulated_raters_and_pauses_the_hasty_one(demo: make_project
     assert all("Simulated" in rater.name for rater in simulated_raters.SIMULATED_RATERS)
     assert [rater.user.username for rater in crew if rater.paused_at and rater.user] == ["simulated-6"]
     assert set(GoldAnswer.objects.values_list("rater", flat=True)) == {rater.pk for rater in crew}
-    assert not Submission.objects.exclude(assignment__rater__user__username__startswith="simulated-").exists()
+    by_people = Submission.objects.filter(assignment__rater__kind=RaterKind.MEMBER)
+    assert not by_people.exclude(assignment__rater__user__username__startswith="simulated-").exists()
 
 
 def test_consensus_mostly_matches_the_truth_and_work_is_left_for_people(
@@ -77,7 +84,8 @@ def test_consensus_mostly_matches_the_truth_and_work_is_left_for_people(
 ) -> None:
     """The consensus of simulated raters matches the generator's truth in most traces."""
     math = demo.projects[0]
-    plan = make_projects.PLANS[0]
+    plan = plans.PLANS[0]
+    assert plan.generate is not None
     truths = {
         records.record_digest(records.build_record(trace, policy=plan.policy)): trace
         for trace in plan.generate(seed=make_projects.SEED)
@@ -87,6 +95,8 @@ def test_consensus_mostly_matches_the_truth_and_work_is_left_for_people(
     right = sum(row.first_error == truth[row.trace_id].first_error for row in settled)
     assert right / len(settled) > 0.8
     for project in demo.projects:
+        if project.protocol == Protocol.LIVE:
+            continue
         rater = Rater.objects.get(project=project, user=demo.annotator)
         give_consent_and_read_guideline(rater, now)
         assert queue.claim_trace(rater_id=rater.pk, now=now, chance=0.9).trace_id
@@ -125,3 +135,32 @@ def test_simulated_raters_cite_clauses(demo: make_projects.DemoProjects) -> None
     assert "5" in [clause.code for clause in report.never_cited]
     assert report.most_contested
     assert [version.version for version in report.versions] == [1]
+
+
+def test_simulated_raters_describe_errors_and_mark_recovery(demo: make_projects.DemoProjects) -> None:
+    recovery = demo.projects[3]
+    judgments = Judgment.objects.filter(turn__assignment__project=recovery)
+    assert set(judgments.values_list("error_link", flat=True)) == {"", *label_sets.ERROR_LINKS}
+    assert judgments.filter(rating=-1).exclude(category="").exclude(severity=None).exists()
+    stats = load_project_stats(project_id=recovery.pk)
+    assert stats is not None
+    assert set(stats.content["answers"]) == {"final_label", "noticed"}
+
+
+def test_people_and_machines_are_compared_under_each_condition(demo: make_projects.DemoProjects) -> None:
+    project = demo.projects[4]
+    query = monitors.make_query(project)
+    assert query is not None
+    rows = {(row.machine, row.condition): row.figures for row in monitors.measure_monitors(project, query)}
+    assert {condition for machine, condition in rows if not machine} == set(VisibilityCondition.values)
+    assert {machine for machine, _ in rows} == {"", *verdicts.MACHINES}
+    keyword, judge = rows["keyword-monitor", "both"], rows["judge-monitor", "both"]
+    assert (keyword.tnr.value, keyword.tpr.value) == (1.0, 0.8)  # it misses what only actions show
+    assert judge.interval
+
+
+def test_live_project_is_open_and_has_solutions(demo: make_projects.DemoProjects) -> None:
+    project = demo.projects[5]
+    assert policies.find_open_policy(project) is not None
+    done = Submission.objects.filter(project=project)
+    assert [each.finish_reason for each in done] == ["solution"] * live_sessions.SESSIONS

@@ -12,17 +12,18 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from demo import make_projects
 from labeling.models import Project, Rater, Settlement
 from labeling.models.consensus import SettlementState
-from labeling.models.rater import RaterStage
+from tests.journeys import demo_forms
 from tests.journeys.conftest import Visit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
 MATHS, AGENTS = "demo-maths", "demo-agents"
+SMALL, TALL = ViewportSize(width=1200, height=700), ViewportSize(width=1200, height=1000)
 
 
 def test_shoot(visit: Visit) -> None:
@@ -30,11 +31,7 @@ def test_shoot(visit: Visit) -> None:
     demo = make_projects.make_demo(now=timezone.now())
     page = visit(demo.annotator, width=1440)
     _shoot(page, "consent", reverse("annotate:enter", args=[MATHS]))
-    for rater in Rater.objects.filter(user=demo.annotator).select_related("project"):
-        project = rater.project
-        Rater.objects.filter(pk=rater.pk).update(
-            stage=RaterStage.WORKING, read_guideline=project.guideline_id, agreed_text=project.consent_text_id
-        )
+    demo_forms.pass_onboarding(demo.annotator)
     _shoot(page, "work", _work(MATHS), _rate("333"))
     _shoot(page, "first-error", _work(MATHS), _rate("1"))
     page.keyboard.press("z")
@@ -45,6 +42,33 @@ def test_shoot(visit: Visit) -> None:
     _shoot_as_lead(visit(demo.lead, width=1440), demo.projects[0])
     phone = visit(demo.annotator, width=390, device_scale_factor=2)
     _shoot(phone, "work-phone", _work(MATHS))
+    _shoot_forms(visit(demo.annotator, **SMALL), visit(demo.lead, **SMALL))
+
+
+def _shoot_forms(rater: Page, lead: Page) -> None:
+    """Take a picture of each form of labeling."""
+    demo_forms.put_recovering_traces_first()
+    rater.set_viewport_size(TALL)
+    _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _show_recovery)
+    rater.set_viewport_size(SMALL)
+    _shoot(rater, "clauses", _work(demo_forms.POLICY), demo_forms.search_clause)
+    _shoot(rater, "error-kind", _work(AGENTS), _rate("1w"))
+    demo_forms.begin_live(rater)
+    _shoot(rater, "live", rater.url, demo_forms.rate_options)
+    _shoot(lead, "monitors", reverse("dashboard:monitors", args=[demo_forms.MONITORS]), _scroll_to("#detection"))
+
+
+def _show_recovery(page: Page) -> None:
+    demo_forms.rate_recovery(page)
+    expect(page.locator("#toast")).to_be_hidden()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _scroll_to(selector: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.locator(selector).evaluate("each => scrollTo(0, each.getBoundingClientRect().top - 140)")
+
+    return act
 
 
 def _shoot_as_lead(page: Page, project: Project) -> None:

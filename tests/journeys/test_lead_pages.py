@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from accounts.models import User
 from demo import make_projects
 from jobs import runner
 from jobs.models import Job
@@ -17,9 +18,11 @@ from labeling.models import Assignment, Gold, Project, Rater, Settlement
 from labeling.models.consensus import SettlementState
 from labeling.models.rater import RaterStage
 from labeling.traces import import_job
+from live import answer_pool
 from people import members
 from people.models import Role
 from tests import factories
+from tests.journeys import demo_forms
 from tests.journeys.conftest import Visit, accessibility_violations, violations_in_both_themes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,9 +110,45 @@ def test_lead_pages_of_a_working_project_are_accessible(visit: Visit) -> None:
         page = visit(demo.lead, width=width)
         for address in _addresses(project):
             found += find_faults(page, address)
+    found += _walk_forms(visit(demo.lead), visit(demo.annotator), demo.annotator)
     assert not found, json.dumps(found, indent=1)
     _review_the_project(visit(demo.lead), project)
     _exchange_messages(visit(demo.lead), visit(demo.annotator), project)
+
+
+def _walk_forms(lead: Page, rater: Page, annotator: User) -> list[str]:
+    """Look at the results of each form of labeling, and at the work on it."""
+    found = []
+    for address in demo_forms.list_lead_pages():
+        lead.goto(address)
+        found += _find_faults_in_forms(lead)
+    demo_forms.pass_onboarding(annotator)
+    demo_forms.put_recovering_traces_first()
+    for slug, act in demo_forms.WORK.items():
+        rater.goto(reverse("annotate:work", args=[slug]))
+        expect(rater.locator("html[data-ready] .step.is-now")).to_be_visible()
+        act(rater)
+        found += _find_faults_in_forms(rater)
+    demo_forms.begin_live(rater)
+    demo_forms.rate_options(rater)
+    found += _find_faults_in_forms(rater)
+    answer_pool.wait_until_idle()
+    return found
+
+
+def _find_faults_in_forms(page: Page) -> list[str]:
+    """Return accessibility violations of a page as it is: light, dark, and on a phone with forced colors."""
+    page.emulate_media(color_scheme="light", forced_colors="none", reduced_motion="reduce")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    found = accessibility_violations(page)
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    found += accessibility_violations(page, "color-contrast")
+    page.emulate_media(color_scheme="light", forced_colors="active", reduced_motion="reduce")
+    page.set_viewport_size({"width": 390, "height": 844})
+    found += accessibility_violations(page)
+    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+        found.append("runs off the side")
+    return [f"{page.url}: {each}" for each in found]
 
 
 def _settled_assignment(project: Project) -> Assignment:

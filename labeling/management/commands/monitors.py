@@ -54,6 +54,6 @@ class Command(BaseCommand):
         except InvalidMonitorQuery as error:
             raise CommandError(str(error)) from error
         if query is None:
-            raise CommandError("The project asks no question with choices. Add one in its rating rules.")
+            raise CommandError("The project asks no question with choices. Add one in Settings → Questions.")
         found = monitors.describe_monitors(project, query)
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False, cls=DjangoJSONEncoder))

@@ -37,8 +37,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="add a policy, and print its version")
-        add.add_argument("--address", required=True, help="root of the server's API, such as http://gpu:8000/v1")
-        add.add_argument("--model", required=True)
+        add.add_argument("--address", default="", help="root of the server's API, such as http://gpu:8000/v1")
+        add.add_argument("--model", default="")
         add.add_argument("--family", choices=EndpointKind.values, default=EndpointKind.VLLM)
         add.add_argument("--mode", choices=LiveMode.values, default=LiveMode.COMPLETIONS)
         add.add_argument("--key-file", help="a file with the API key")
