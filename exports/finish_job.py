@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Q
 
 from exports import card, deliveries, files, snapshots
 from exports.files import WrittenFile
@@ -20,6 +20,7 @@ from labeling.models.assignment import AssignmentOrigin
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind
 from labeling.quality import imported_labels, tallies
+from labeling.traces import stored_images
 from machines import identities
 from prm import promotion
 
@@ -179,6 +180,7 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
         **totals,
         **counts,
         "judges": identities.describe_machines(_list_submissions(rows)) if has_machines else [],
+        "with_images": _count_traces_with_images(frozen, rows),
         "process": _describe_process(frozen, rows),
         "agreement": measure_agreement(frozen),
         "imported_agreement": measure_imported_agreement(frozen),
@@ -187,6 +189,14 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
             for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
         ],
     }
+
+
+def _count_traces_with_images(frozen: Manifest, rows: Any) -> int:
+    if not stored_images.has_images(frozen.project_id):
+        return 0
+    asked = Q(trace__problem__images__isnull=False)
+    shown = Q(trace__steps__options__parts__image__isnull=False)
+    return int(rows.filter(asked | shown).aggregate(n=Count("trace", distinct=True))["n"])
 
 
 def _list_submissions(rows: Any) -> Any:

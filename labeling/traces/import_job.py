@@ -35,6 +35,7 @@ from labeling.traces.scan import ImportOptions, ImportReport
 
 KIND = undo.IMPORT_KIND
 CHUNK_RECORDS = 1000  # records per transaction
+CHUNK_IMAGE_BYTES = 64 * 1024**2  # of their images, which are in memory together
 PROGRESS_EVERY = 2000  # records between two progress reports of a scan
 
 
@@ -197,13 +198,24 @@ def _next_records(
 ) -> list[TraceRecord | BadLine]:
     """Read the next records, and check that they belong to the file that was scanned."""
     try:
-        part = list(islice(records, CHUNK_RECORDS))
+        part = _take_records(records)
     except input_files.UnreadableFile:
         if watch.is_same():
             raise
         part = []
     if not watch.is_same():
         raise FileChanged(_("The file changed during its import. Import it again."))
+    return part
+
+
+def _take_records(records: Iterator[TraceRecord | BadLine]) -> list[TraceRecord | BadLine]:
+    part, n_bytes = [], 0
+    for record in islice(records, CHUNK_RECORDS):
+        part.append(record)
+        if isinstance(record, TraceRecord):
+            n_bytes += sum(len(image.data) for image in record.images)
+        if n_bytes > CHUNK_IMAGE_BYTES:
+            break
     return part
 
 

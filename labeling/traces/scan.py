@@ -16,7 +16,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from formats import catalog, input_files, privacy, raw_values
+from formats import catalog, image_loader, input_files, privacy, raw_values, zip_archives
+from formats.image_loader import ImageLoader
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, SubmissionRecord, TraceRecord
 from jobs.failures import JobFailed
@@ -26,6 +27,7 @@ from labeling.traces import trace_rows
 
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
+PREVIEW_IMAGES = 20  # that a preview decodes; of the others it checks the size
 BAD_LINES_KEPT = 1000
 METADATA_NAMES_KEPT = 50
 TASK_RECORDS = 200  # records of which the kind of task is counted
@@ -55,6 +57,7 @@ class ImportOptions(Struct, kw_only=True):
     licence: str = ""
     statement: str = ""
     is_lenient: bool = False
+    images: str = ""  # the folder of the images. Only programs that may read any file may set it
 
     def column_names(self) -> dict[str, str]:
         try:
@@ -98,6 +101,8 @@ class ImportReport(Struct):
     tasks: dict[str, int] = {}  # kinds of tasks of the first records
     private: dict[str, int] = {}
     masked: int = 0
+    with_images: int = 0  # records
+    images: int = 0  # in these records
 
     # The import result.
     problems_added: int = 0
@@ -126,6 +131,8 @@ class ImportReport(Struct):
         _add_counts(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _add_counts(self.segmenters, [record.provenance.segmenter])
+        self.with_images += bool(record.images)
+        self.images += len(record.images)
         for name in record.metadata:
             if name in self.metadata or len(self.metadata) < METADATA_NAMES_KEPT:
                 _add_counts(self.metadata, [name])
@@ -234,10 +241,12 @@ def resolve_format(path: Path, choices: ImportOptions) -> str:
 
 
 def read_records(
-    path: Path, choices: ImportOptions, *, scan: ImportScan | None = None
+    path: Path, choices: ImportOptions, *, scan: ImportScan | None = None, n_decoded: int | None = None
 ) -> Iterator[TraceRecord | BadLine]:
-    """Yield every record as it is imported: private data masked, ratings attributed to their labeler."""
+    """Yield every record as it is imported: images loaded, private data masked, ratings attributed to their labeler.
+    With `n_decoded`, only this many images are decoded."""
     with input_files.open_file(path) as stream:
+        loader = _make_loader(path, choices, n_decoded)
         if scan is not None:
             scan.begin(stream)
         table = input_files.detect_table_kind(path)
@@ -247,10 +256,26 @@ def read_records(
         ):
             if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
                 scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
+            if isinstance(record, TraceRecord):
+                record = _load_images(record, loader)
             prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
             if scan is not None:
                 scan.count(prepared)
             yield prepared
+
+
+def _make_loader(path: Path, choices: ImportOptions, n_decoded: int | None) -> ImageLoader:
+    try:
+        return ImageLoader(image_loader.open_image_files(path, choices.images), n_decoded=n_decoded)
+    except zip_archives.UnusableArchive as error:
+        raise input_files.UnreadableFile(str(error)) from error
+
+
+def _load_images(record: TraceRecord, loader: ImageLoader) -> TraceRecord | BadLine:
+    try:
+        return loader.load_images(record)
+    except image_loader.ImageRefused as error:
+        return BadLine(record.line or 1, 1, str(error))
 
 
 def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) -> ImportPreview:
@@ -262,9 +287,11 @@ def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) ->
     first: list[TraceRecord] = []
     n_read = 0
     try:
-        for record in islice(read_records(path, choices, scan=scan), PREVIEW_SCAN_LIMIT):
+        records = read_records(path, choices, scan=scan, n_decoded=PREVIEW_IMAGES)
+        for record in islice(records, PREVIEW_SCAN_LIMIT):
             n_read += 1
             if isinstance(record, TraceRecord) and len(first) < PREVIEW_RECORDS:
+                record.images = []  # a preview names images and does not show them
                 first.append(record)
     except input_files.UnreadableFile:
         if not is_cut or not first:
@@ -410,6 +437,7 @@ def _content_figures(report: ImportReport) -> Iterator[ReportFigure]:
     for name, n in sorted(report.finish_reasons.items()):
         yield _count(_("finish reason %s") % name if name != "None" else _("no finish reason"), n)
     yield from _nonzero_counts((_("steps written by raters"), report.written_steps))
+    yield from _nonzero_counts((_("records with images"), report.with_images), (_("images"), report.images))
     for name, n in sorted(report.metadata.items()):
         yield _count(_("field %s, kept as metadata") % name, n)
 

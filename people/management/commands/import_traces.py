@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from formats import catalog, input_files, segmenters
+from formats import catalog, input_files, segmenters, zip_archives
 from formats.privacy import PRIVACY_MODES
 from jobs import runner
 from jobs.failures import JobFailed
@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
-        add("file", help="a path (.gz and .zst are unpacked) or the address of an object: s3://bucket/name")
+        add("file", help="a path (.gz, .zst and .zip are unpacked) or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
         add(
             "--by",
@@ -89,6 +89,7 @@ class Command(BaseCommand):
             choices=PRIVACY_MODES,
             help="what to do with email addresses, phone numbers and secret keys",
         )
+        add("--images", default="", metavar="FOLDER", help="folder of the images; default: the folder of the file")
         add("--licence", default="", help="license of the data")
         add("--source", dest="statement", default="", metavar="TEXT", help="origin of the data")
         add("--lenient", dest="is_lenient", action="store_true", help="skip bad lines instead of rejecting the file")
@@ -125,6 +126,8 @@ class Command(BaseCommand):
         choices = ImportOptions(**{name: options[name] for name in ImportOptions.__struct_fields__})
         choices.check()
         path = self._locate_file(options["file"], bar)
+        if not choices.images and path.suffix.lower() != zip_archives.SUFFIX:
+            choices.images = str(path.parent)
         with input_files.open_file(path):
             scan.resolve_format(path, choices)  # before a project is created for an unreadable file
         by = _find_user(options["by"])
