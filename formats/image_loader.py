@@ -71,11 +71,12 @@ class ImageFolder:
 
 
 class ZippedImages:
-    """The files of the ZIP archive that has the records. Paths begin at the folder of the records, or at the top."""
+    """The files of a ZIP archive. If it has the records too, paths begin at their folder, or at the top."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, has_records: bool = True) -> None:
         self._archive = zip_archives.open_archive(path)
-        self._folder = PurePosixPath(zip_archives.find_records(self._archive, path).filename).parent
+        records = zip_archives.find_records(self._archive, path).filename if has_records else ""
+        self._folder = PurePosixPath(records).parent
 
     def read(self, name: str, limit: int) -> bytes:
         for place in (str(self._folder / name), str(PurePosixPath(name))):
@@ -251,8 +252,10 @@ def _name_part(part: PartRecord, loaded: dict[str, LoadedImage]) -> PartRecord:
     return structs.replace(part, source="", digest=loaded[part.source].digest)
 
 
-def open_image_files(path: Path, folder: str = "") -> ImageFiles:
-    """Return the files beside the records: those of the archive, or of a folder that the caller may read."""
-    if folder:
-        return ImageFolder(Path(folder))
+def open_image_files(path: Path, place: Path | None = None) -> ImageFiles:
+    """Return the files beside the records: those of their archive, or of a folder or archive that the caller may
+    read."""
+    if place:
+        is_archive = place.suffix.lower() == zip_archives.SUFFIX
+        return ZippedImages(place, has_records=False) if is_archive else ImageFolder(place)
     return ZippedImages(path) if path.suffix.lower() == zip_archives.SUFFIX else NoImageFiles()

@@ -227,7 +227,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:skip": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:reopen": UrlCase("post", its_rater(409), assignment_in_progress_args),
     "annotate:discard": UrlCase("post", its_rater(422), assignment_in_progress_args),
-    "annotate:part": UrlCase("get", its_rater(200), image_args),
+    "annotate:image": UrlCase("get", its_rater(200), image_args),
     # operators; members of projects are none
     "dashboard:security_log": UrlCase("get", everybody(403, visitor=302)),
     "dashboard:download_security_log": UrlCase("get", everybody(403, visitor=302)),

@@ -57,7 +57,6 @@ class ImportOptions(Struct, kw_only=True):
     licence: str = ""
     statement: str = ""
     is_lenient: bool = False
-    images: str = ""  # the folder of the images. Only programs that may read any file may set it
 
     def column_names(self) -> dict[str, str]:
         try:
@@ -241,12 +240,18 @@ def resolve_format(path: Path, choices: ImportOptions) -> str:
 
 
 def read_records(
-    path: Path, choices: ImportOptions, *, scan: ImportScan | None = None, n_decoded: int | None = None
+    path: Path,
+    choices: ImportOptions,
+    *,
+    scan: ImportScan | None = None,
+    n_decoded: int | None = None,
+    images: Path | None = None,
 ) -> Iterator[TraceRecord | BadLine]:
     """Yield every record as it is imported: images loaded, private data masked, ratings attributed to their labeler.
-    With `n_decoded`, only this many images are decoded."""
+    With `n_decoded`, only this many images are decoded. `images` is a folder or an archive of images: only callers who
+    may read any file may choose it."""
     with input_files.open_file(path) as stream:
-        loader = _make_loader(path, choices, n_decoded)
+        loader = _make_loader(path, images, n_decoded)
         if scan is not None:
             scan.begin(stream)
         table = input_files.detect_table_kind(path)
@@ -264,9 +269,9 @@ def read_records(
             yield prepared
 
 
-def _make_loader(path: Path, choices: ImportOptions, n_decoded: int | None) -> ImageLoader:
+def _make_loader(path: Path, images: Path | None, n_decoded: int | None) -> ImageLoader:
     try:
-        return ImageLoader(image_loader.open_image_files(path, choices.images), n_decoded=n_decoded)
+        return ImageLoader(image_loader.open_image_files(path, images), n_decoded=n_decoded)
     except zip_archives.UnusableArchive as error:
         raise input_files.UnreadableFile(str(error)) from error
 
