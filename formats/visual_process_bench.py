@@ -5,6 +5,7 @@ et al. (2025), "VisualPRM: an effective process reward model for multimodal reas
 """
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal
 
 import msgspec
@@ -16,7 +17,6 @@ from formats.record_reader import RecordReader
 from formats.records import LIVE, ProblemRecord, ProvenanceRecord, RecordName, SubmissionRecord, TraceRecord
 
 ANNOTATORS = "VisualProcessBench annotators"
-NOT_EVERY_STEP = "not every step is rated"
 COLUMNS: Columns = {
     "image": ["string"],
     "question": "string",
@@ -75,19 +75,21 @@ read = RecordReader(VisualItem, parse_traces)
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    """Yield a row for each submission with a rating of every step, or for such a consensus."""
+    """Yield a row for each submission, or for the consensus. It ends before the first step without a rating."""
     for facts, record in example.labeled_records(rule, tally):
         by_position = {turn.position: get_taken_rating(turn) for turn in record.submissions[0].turns}
-        labels = [by_position.get(position) for position in range(len(record.steps))]
-        if record.kind == LIVE or not labels or None in labels:
-            tally.leave_out(NOT_EVERY_STEP)
+        ratings = map(by_position.get, range(len(record.steps)))
+        labels = list(takewhile(lambda rating: rating is not None, ratings))
+        if record.kind == LIVE or not labels:
+            tally.leave_out(examples.NOT_RATED)
             continue
+        steps = [step.options[0].text for step in record.steps[: len(labels)]]
         problem = record.problem
         yield {
             "image": [images.write_path(image) for image in problem.images],
             "question": images.remove_last_placeholders(problem.text, problem.images),
             "answer": problem.answer if isinstance(problem.answer, str) else None,
-            "response": {"steps": [step.options[0].text for step in record.steps], "process_correctness": labels},
+            "response": {"steps": steps, "process_correctness": labels},
             "policy_model": record.provenance.policy if record.provenance else "",
             "data_source": problem.domain,
             **({} if example.is_consensus else examples.describe_machine(facts)),

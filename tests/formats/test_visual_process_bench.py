@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from formats import catalog, visual_process_bench
+from formats import catalog, examples, visual_process_bench
 from formats.examples import LabelRule, RowTally
 from formats.image_loader import ImageLoader
 from formats.records import BadLine, TraceRecord
@@ -51,11 +51,14 @@ def test_record_comes_back_with_other_names_of_its_images() -> None:
     assert as_text.steps == record.steps
 
 
-def test_unfinished_submissions_are_left_out() -> None:
+def test_row_ends_before_a_step_without_a_rating() -> None:
     record, tally = load(ITEM), RowTally()
     record.submissions[0].turns.pop()
+    [row] = visual_process_bench.write(make_example(record), LabelRule(), tally)
+    assert row["response"] == {"steps": ITEM["response"]["steps"][:2], "process_correctness": [1, -1]}
+    record.submissions[0].turns.clear()
     assert not list(visual_process_bench.write(make_example(record), LabelRule(), tally))
-    assert tally.left_out == {visual_process_bench.NOT_EVERY_STEP: 1}
+    assert tally.left_out == {examples.NOT_RATED: 1}
 
 
 @pytest.mark.parametrize(
