@@ -16,14 +16,14 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from formats import catalog, image_loader, input_files, privacy, raw_values, zip_archives
-from formats.image_loader import ImageLoader
+from formats import catalog, input_files, privacy, raw_values
 from formats.privacy import PrivacyMode
 from formats.records import BadLine, SubmissionRecord, TraceRecord
 from jobs.failures import JobFailed
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import trace_rows
+from labeling.traces.record_images import load_images
 
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
@@ -251,36 +251,20 @@ def read_records(
     With `n_decoded`, only this many images are decoded. `images` is a folder or an archive of images: only callers who
     may read any file may choose it."""
     with input_files.open_file(path) as stream:
-        loader = _make_loader(path, images, n_decoded)
         if scan is not None:
             scan.begin(stream)
         table = input_files.detect_table_kind(path)
         columns = choices.column_names()
-        for record in catalog.read_traces(
+        records = catalog.read_traces(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
-        ):
+        )
+        for record in load_images(records, path, place=images, n_decoded=n_decoded):
             if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
                 scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
-            if isinstance(record, TraceRecord):
-                record = _load_images(record, loader)
             prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
             if scan is not None:
                 scan.count(prepared)
             yield prepared
-
-
-def _make_loader(path: Path, images: Path | None, n_decoded: int | None) -> ImageLoader:
-    try:
-        return ImageLoader(image_loader.open_image_files(path, images), n_decoded=n_decoded)
-    except zip_archives.UnusableArchive as error:
-        raise input_files.UnreadableFile(str(error)) from error
-
-
-def _load_images(record: TraceRecord, loader: ImageLoader) -> TraceRecord | BadLine:
-    try:
-        return loader.load_images(record)
-    except image_loader.ImageRefused as error:
-        return BadLine(record.line or 1, 1, str(error))
 
 
 def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) -> ImportPreview:

@@ -1,4 +1,4 @@
-"""Images of records: what is kept of them, and what is refused."""
+"""Images of records: stored content, and refused images."""
 
 import io
 import struct
