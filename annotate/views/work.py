@@ -25,6 +25,7 @@ from labeling.gates import OnboardingGate
 from labeling.models import Assignment, Rater, StoredImage, Submission
 from labeling.models.project import Protocol
 from labeling.projects import protocols, rating_rules, visibility
+from live.models import LiveSession
 from people.models import MemberMessage
 
 
@@ -352,7 +353,8 @@ def release_held(request: UserRequest, slug: str) -> HttpResponse:
 @require_safe
 @cache_control(private=True, max_age=IMAGE_SECONDS, immutable=True)
 def show_image(request: UserRequest, image: int) -> HttpResponse:
-    """Serve an image of a trace that is or was assigned to the user."""
-    if not visibility.may_see_image(user_id=request.user.pk, image_id=image):
+    """Serve an image of a trace that is or was assigned to the user, or of the problem of a live session."""
+    is_live = LiveSession.objects.filter(rater__user=request.user, problem__images__image=image).exists
+    if not (visibility.may_see_image(user_id=request.user.pk, image_id=image) or is_live()):
         raise Http404
     return HttpResponse(StoredImage.objects.get(pk=image).data, content_type="image/png")

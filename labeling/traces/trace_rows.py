@@ -326,7 +326,7 @@ class TraceRows:
             )
         )
         for position, image in enumerate(problem.images):
-            row = self._rows.new_id[PROBLEM_IMAGE](), pk, position, self._images[image.digest], image.description
+            row = self._rows.new_id[PROBLEM_IMAGE](), pk, position, self._images[image.digest], image.description[:1000]
             self._rows.by_table[PROBLEM_IMAGE].append(row)
         return pk, is_reserve
 
