@@ -157,7 +157,7 @@ function image(item, getString) {
   button.type = "button";
   button.dataset.act = "enlarge";
   const figure = element("figure", "picture", button);
-  if (item.description) figure.append(element("figcaption", "", item.description));
+  if (item.description) figure.append(Object.assign(element("figcaption", "", item.description), { dir: "auto" }));
   return figure;
 }
 
