@@ -49,19 +49,21 @@ def import_file(project: Project, path: Path, now: dt.datetime) -> Source:
     return Source.objects.get(pk=request.source)
 
 
-def make_chat(folder: Path) -> Path:
+def make_chat(folder: Path, **changes: Any) -> Path:
     photo = make_image("red", kind="JPEG", size=(40, 30))
-    return make_zip(folder / "chat.zip", {"d/chat.jsonl": json.dumps(CHAT).encode(), "d/images/a.jpg": photo})
+    return make_zip(
+        folder / "chat.zip", {"d/chat.jsonl": json.dumps({**CHAT, **changes}).encode(), "d/images/a.jpg": photo}
+    )
 
 
 def test_archive_of_records_and_images_is_imported_once(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
-    source = import_file(project, make_chat(tmp_path), now)
+    source = import_file(project, make_chat(tmp_path, step_labels=None), now)
     assert source.report["images"] == 2
     assert {(image.width, image.height) for image in StoredImage.objects.all()} == {(40, 30), (8, 6)}
     shown = ProblemImage.objects.get()
     assert (shown.description, shown.problem.text) == ("A red box", "What is shown?\n[image: A red box]")
-    import_file(project, make_chat(tmp_path), now)
+    import_file(project, make_chat(tmp_path, step_labels=None), now)
     assert (Trace.objects.count(), StoredImage.objects.count()) == (1, 2)
     undo_import(source, now)
     assert not StoredImage.objects.exists()
