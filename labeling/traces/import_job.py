@@ -210,7 +210,8 @@ def _next_records(
 
 
 def _take_records(records: Iterator[TraceRecord | BadLine]) -> list[TraceRecord | BadLine]:
-    part, n_bytes = [], 0
+    part: list[TraceRecord | BadLine] = []
+    n_bytes = 0
     for record in islice(records, CHUNK_RECORDS):
         part.append(record)
         if isinstance(record, TraceRecord):

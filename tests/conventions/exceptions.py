@@ -64,6 +64,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     (_TIME, "labeling/quality/project_stats.py::reset_trace_count"): "corrects a count that has no time",
     (_TIME, "labeling/queue/slots.py::ensure_lane"): "a lane has no creation time",
     (_TIME, "labeling/queue/pairs.py::record_imported_readers"): "which half a labeler rated has no time of its own",
+    (_TIME, "labeling/traces/stored_images.py::delete_unused_images"): "a deleted image has no time",
     (_TIME, "labeling/traces/trace_rows.py::lock_project_import"): "takes a lock, changes no row",
     (_KEYWORDS, "labeling/traces/trace_rows.py::lock_project_import"): "takes a lock, changes no row",
     ("times end in _at and booleans read as questions", "accounts/models.py::User.date_joined"): (
