@@ -49,6 +49,7 @@ class InputFormat(NamedTuple):
     read: Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
     looks_like: Callable[[object], bool]
     counts_from: int | None = None  # the number of the first step, if the format refers to steps by number
+    has_images: bool = False  # records name images
 
 
 class OutputFormat(NamedTuple):
@@ -79,16 +80,18 @@ INPUT_FORMATS = {
         InputFormat("prmbench", prmbench.read, prmbench.read.looks_like, counts_from=1),
         InputFormat("bigbench_mistake", bigbench_mistake.read, bigbench_mistake.read.looks_like, counts_from=0),
         InputFormat("mr_ben", mr_ben.read, mr_ben.read.looks_like, counts_from=1),
-        InputFormat("visual_process_bench", visual_process_bench.read, visual_process_bench.read.looks_like),
+        InputFormat(
+            "visual_process_bench", visual_process_bench.read, visual_process_bench.read.looks_like, has_images=True
+        ),
         InputFormat("math_shepherd", math_shepherd.read, math_shepherd.read.looks_like),
         InputFormat("trl", trl.read, trl.read.looks_like),
         InputFormat("trail", trail.read, trail.read.looks_like),
         InputFormat("agent_reward_bench", agent_reward_bench.read, agent_reward_bench.read.looks_like),
         InputFormat("mini_swe_agent", mini_swe_agent.read, mini_swe_agent.read.looks_like, counts_from=0),
-        InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0),
+        InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0, has_images=True),
         InputFormat("swe_agent", swe_agent.read, swe_agent.read.looks_like),
         InputFormat("gsm8k", gsm8k.read, gsm8k.read.looks_like),
-        InputFormat("native", native.read, native.read.looks_like),
+        InputFormat("native", native.read, native.read.looks_like, has_images=True),
     )
 }
 OUTPUT_FORMATS = {

@@ -231,10 +231,7 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
             facts.reference_solution if facts.has_reference_solution else UNSET,
             facts.problem_ref,
             facts.domain,
-            tuple(
-                ImageRecord(digest=digest, description=description)
-                for digest, description in json.loads(facts.images or "[]")
-            ),
+            _parse_images(facts.images) if facts.images else (),
         ),
         steps=steps,
         kind=facts.kind,
@@ -251,6 +248,10 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),
     )
+
+
+def _parse_images(images: str) -> tuple[ImageRecord, ...]:
+    return tuple(ImageRecord(digest=digest, description=description) for digest, description in json.loads(images))
 
 
 def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRecord:

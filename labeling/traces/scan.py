@@ -258,7 +258,9 @@ def read_records(
         records = catalog.read_traces(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
         )
-        for record in load_images(records, path, place=images, n_decoded=n_decoded):
+        if catalog.get_input_format(choices.format).has_images:
+            records = load_images(records, path, place=images, n_decoded=n_decoded)
+        for record in records:
             if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
                 scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
             prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
