@@ -15,12 +15,11 @@ from exports.files import WrittenFile
 from exports.models import Snapshot
 from exports.orders import load_order
 from jobs.runner import Chunk, JobProgress
-from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult, Submission
+from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult, StoredImage, Submission
 from labeling.models.assignment import AssignmentOrigin
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind
 from labeling.quality import imported_labels, tallies
-from labeling.traces import stored_images
 from machines import identities
 from prm import promotion
 
@@ -192,7 +191,7 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _count_traces_with_images(frozen: Manifest, rows: Any) -> int:
-    if not stored_images.has_images(frozen.project_id):
+    if not StoredImage.objects.filter(project=frozen.project_id).exists():
         return 0
     asked = Q(trace__problem__images__isnull=False)
     shown = Q(trace__steps__options__parts__image__isnull=False)

@@ -187,7 +187,9 @@ def parse_traces(
                 answers=_parse_answers(item.trace_answers),
             )
         ]
-    problem, shown = images.place_images(item.problem, images.parse_references(item.images, ("images",)))
+    problem, shown = item.problem, tuple[ImageRecord, ...]()
+    if item.images:
+        problem, shown = images.place_images(problem, images.parse_references(item.images, ("images",)))
     yield TraceRecord(
         problem=ProblemRecord(problem, answer=item.answer, solution=item.solution, domain=item.domain, images=shown),
         steps=steps,
@@ -362,7 +364,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
 def _write_step(step: StepRecord) -> OutputRow:
     text, *alternatives = [option.text for option in step.options] or [""]
     facts = {"kind": step.kind, "rateable": step.is_rateable, "agent": step.agent}
-    shown = images.list_images(step.options[0].parts) if step.options else []
+    shown = images.list_images(step.options[0].parts) if step.options and step.options[0].parts else []
     of_text = {"images": images.write_references(shown)} if shown else {}
     return {"text": text, **of_text, "alternatives": alternatives, **facts}
 

@@ -80,6 +80,8 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         by_position = {turn.position: get_taken_rating(turn) for turn in record.submissions[0].turns}
         ratings = map(by_position.get, range(len(record.steps)))
         labels = list(takewhile(lambda rating: rating is not None, ratings))
+        if example.is_consensus and -1 in labels:  # it ends at the first error, as in every format
+            labels = labels[: labels.index(-1) + 1]
         if record.kind == LIVE or not labels:
             tally.leave_out(examples.NOT_RATED)
             continue

@@ -361,7 +361,8 @@ def check_headers(response: Any) -> None:
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Referrer-Policy"] == "same-origin"
     assert response["Cross-Origin-Opener-Policy"] == "same-origin"
-    assert {"no-store", "no-cache"} & set(response["Cache-Control"].split(", "))
+    caching = set(response["Cache-Control"].split(", "))
+    assert {"no-store", "no-cache"} & caching or {"private", "immutable"} <= caching
     policy = response["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy

@@ -13,15 +13,22 @@ def load_images(
 ) -> Iterator[TraceRecord | BadLine]:
     """Yield the records with their images. A record with an image that cannot be stored becomes a bad line. Raises
     UnreadableFile if the archive is damaged."""
-    try:
-        loader = ImageLoader(image_loader.open_image_files(path, place), n_decoded=n_decoded)
-    except zip_archives.UnusableArchive as error:
-        raise input_files.UnreadableFile(str(error)) from error
+    loader: ImageLoader | None = None
     for record in records:
-        if isinstance(record, BadLine):
+        if isinstance(record, BadLine) or not _has_images(record):
             yield record
             continue
         try:
+            loader = loader or ImageLoader(image_loader.open_image_files(path, place), n_decoded=n_decoded)
             yield loader.load_images(record)
+        except zip_archives.UnusableArchive as error:
+            raise input_files.UnreadableFile(str(error)) from error
         except ImageRefused as error:
             yield BadLine(record.line or 1, 1, str(error))
+
+
+def _has_images(record: TraceRecord) -> bool:
+    if record.problem.images:
+        return True
+    options = [option for step in record.steps for option in step.options if option.parts]
+    return any(part.kind == "image" for option in options for part in option.parts)

@@ -256,9 +256,8 @@ class TraceRows:
 
     def find_or_add(self, numbered: Sequence[NumberedRecord]) -> None:
         """Find or make the trace of each record."""
-        self._images = stored_images.find_or_add_images(
-            project_id=self._project.pk, images=[image for record, _ in numbered for image in record.images]
-        )
+        if images := [image for record, _ in numbered for image in record.images]:
+            self._images = stored_images.find_or_add_images(project_id=self._project.pk, images=images)
         problem_digests = [digest_problem(record.problem) for record, _ in numbered]
         problems = self._find_or_add_problems(problem_digests, [record.problem for record, _ in numbered])
         digests = [
