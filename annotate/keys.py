@@ -34,6 +34,7 @@ _ACTIONS = {
     "go_to": ("t", gettext_lazy("Go to a step by its number")),
     "source": ("x", gettext_lazy("Show the step’s source (Shift: the problem’s source)")),
     "copy": ("y", gettext_lazy("Copy the step")),
+    "enlarge": ("p", gettext_lazy("Enlarge an image")),
     "differences": ("d", gettext_lazy("Compare alternatives")),
     "skip": ("s", gettext_lazy("Skip")),
     "give_up": ("g", gettext_lazy("Give up")),

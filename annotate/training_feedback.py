@@ -10,10 +10,11 @@ from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
 
+from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 
 from labeling import assignments
-from labeling.models import Assignment, Gold, GoldAnswer, GoldRating, Judgment, Option
+from labeling.models import Assignment, Gold, GoldAnswer, GoldRating, Judgment, Option, OptionPart
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldVerdict
 from labeling.models.project import Protocol
@@ -147,7 +148,11 @@ def _find_error_position(accepted: list[int | None], reported: int | None) -> in
 
 
 def _compare_steps(assignment: Assignment, truth: _GoldTruth, ratings: Mapping[int, int | None]) -> list[ComparedStep]:
-    rows = Option.objects.filter(step__trace=assignment.trace_id).select_related("step").prefetch_related("parts")
+    rows = (
+        Option.objects.filter(step__trace=assignment.trace_id)
+        .select_related("step")
+        .prefetch_related(Prefetch("parts", OptionPart.objects.with_images()))
+    )
     lines, number, stops = [], 0, assignment.project.protocol == Protocol.FIRST_ERROR
     for position, (own, *others) in groupby(
         rows.order_by("step__position", "position"), key=lambda option: option.step.position

@@ -81,5 +81,5 @@ urlpatterns = [
     path("work/<int:assignment>/skip", work.skip, name="skip"),
     path("work/<int:assignment>/reopen", work.reopen, name="reopen"),
     path("work/<int:assignment>/discard", work.discard_correction, name="discard"),
-    path("work/parts/<int:part>", work.show_image, name="part"),
+    path("work/images/<int:image>", work.show_image, name="image"),
 ]

@@ -5,6 +5,7 @@ or other raters' labels."""
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from django.utils.translation import ngettext
 import rawsql
 from accounts.models import User
 from annotate import keys
+from formats import images
 from labeling import assignments, gold_sets
 from labeling.models import Assignment, Judgment, OptionPart, Rater, StepReview, Submission, TraceAnswer
 from labeling.models.assignment import AssignmentPurpose, AssignmentState, FinishReason
@@ -192,6 +194,8 @@ def _reader_strings() -> dict[str, Any]:
         "told_step": _("Step {number}"),
         "told_rating": _("{name}: {rating}."),
         "found": _("{number} of {total}"),
+        "enlarge": _("Enlarge"),
+        "no_image": _("No image is shown here."),
         "found_none": _("Not found"),
         "go_to": _("Go to step (1 to {total})"),
         "no_such_step": _("The trace has {total} steps."),
@@ -345,8 +349,11 @@ def build_trace(assignment_id: int) -> dict[str, Any]:
     trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = row
     n = len(_ASSIGNMENT_FIELDS)
     fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
-    problem = dict(zip(_PROBLEM_FIELDS, values[n:], strict=True))
+    problem_images, *values = values[n:]
+    problem = dict(zip(_PROBLEM_FIELDS, values, strict=True))
     problem |= {name: _show_direction_overrides(text) for name, text in problem.items() if isinstance(text, str)}
+    if problem_images:
+        problem["images"] = _list_images(orjson.loads(_show_direction_overrides(problem_images)))
     steps = _group_options(orjson.loads(_show_direction_overrides(step_rows or "[]")))
     if has_parts:
         _add_parts(trace, steps)
@@ -432,11 +439,28 @@ def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
 
 def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
     options = {(step["position"], option["position"]): option for step in steps for option in step["options"]}
-    rows = OptionPart.objects.filter(option__step__trace=trace_id).select_related("option__step")
-    for part in rows.order_by("position"):
-        url = None if part.data is None else reverse("annotate:part", args=[part.pk])
+    rows = OptionPart.objects.filter(option__step__trace=trace_id).with_images().select_related("option__step")
+    for part in rows:
         option = options[part.option.step.position, part.option.position]
-        option["parts"].append({"kind": part.kind, "text": part.text, "name": part.name, "url": url})
+        shown: dict[str, Any] = {"kind": part.kind, "text": part.text, "name": part.name}
+        if part.image is not None:
+            image = part.image
+            shown |= _describe_image(image.pk, image.digest, image.width, image.height, part.description)
+        option["parts"].append(shown)
+
+
+def _list_images(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the images of a problem, each with the placeholder that its text has."""
+    return [{"text": images.write_placeholder(row[-1]), **_describe_image(*row)} for row in rows]
+
+
+def _describe_image(pk: int, digest: str, width: int, height: int, description: str) -> dict[str, Any]:
+    return {
+        "url": f"{reverse('annotate:image', args=[pk])}?v={digest[:12]}",  # browsers keep images for a year
+        "description": description,
+        "width": width,
+        "height": height,
+    }
 
 
 def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:

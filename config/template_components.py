@@ -25,6 +25,7 @@ from django.template.base import Parser, Token
 from django.template.defaulttags import URLNode
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from config.static_files import choose_scripts, choose_sheets
@@ -37,6 +38,7 @@ _FIELD_TEMPLATES: tuple[tuple[type[forms.Widget], str], ...] = (
     (forms.CheckboxInput, "components/field_checkbox.html"),
 )
 _MARKS = {-1: ("neg", _("negative")), 0: ("neu", _("neutral")), 1: ("pos", _("positive"))}
+MAX_PICTURE_HEIGHT = 448  # pixels
 _PANEL_HEAD = "panel_head"
 _COLUMNS = "data_table_columns"
 
@@ -88,6 +90,26 @@ def data_table(context: Context, content: str, *, labelledby: str = "", label: s
     """Print a table that scrolls in its own frame: the columns named inside it, then the rows."""
     columns = _parts(context).pop(_COLUMNS, ())
     return _render("data_table", content=content, columns=columns, labelledby=labelledby, label=label, css=css)
+
+
+@register.simple_tag
+def picture(image: Any, description: str, route: str, *arguments: Any) -> str:
+    """Print an image of a trace at a size that fits on the screen, with its description. A click enlarges it."""
+    scale = min(1.0, MAX_PICTURE_HEIGHT / image.height)
+    return _render(
+        "picture",
+        address=f"{reverse(route, args=[*arguments, image.pk])}?v={image.digest[:12]}",
+        width=round(image.width * scale),
+        height=round(image.height * scale),
+        description=description,
+    )
+
+
+@register.simple_tag
+def problem_pictures(problem: Any, route: str, *arguments: Any) -> SafeString:
+    """Print the images of a problem."""
+    rows = problem.images.select_related("image").defer("image__data").order_by("position")
+    return mark_safe("".join(picture(row.image, row.description, route, *arguments) for row in rows))  # noqa: S308  each is a rendered template
 
 
 @register.simple_tag(takes_context=True)

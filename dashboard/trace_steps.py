@@ -47,7 +47,7 @@ def load_steps(trace: Trace, consensus: Consensus | None = None) -> list[StepWit
         step = steps.setdefault(row.position, StepWithTexts(*place, [], source_position=row.source_position))
         texts[option.pk] = StepText(option)
         step.texts.append(texts[option.pk])
-    for part in OptionPart.objects.filter(option__step__trace=trace).defer("data").order_by("position"):
+    for part in OptionPart.objects.filter(option__step__trace=trace).with_images():
         texts[part.option_id].parts.append(part)
     for position, option_position, rating, *_rest in consensus.labels if consensus else ():
         if option_position == 0 and position in steps:

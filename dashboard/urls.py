@@ -240,7 +240,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("assignments/<int:assignment>/reclaim", trace.reclaim_from_annotator, name="reclaim_from_annotator"),
     path("gold/", include(_GOLD)),
     path("snapshots/", include(_SNAPSHOTS)),
-    path("images/<int:part>", trace.show_trace_image, name="trace_image"),
+    path("images/<int:image>", trace.show_trace_image, name="trace_image"),
     path("settings/", include(_SETTINGS)),
     path("guidelines/<int:version>/", settings.show_guideline_version, name="guideline_version"),
     path("audit/", audit.show_audit, name="audit"),

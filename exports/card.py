@@ -434,12 +434,30 @@ def _limitation_lines(snapshot: Snapshot) -> list[str]:
     lines = [
         f"- Known failures: {_stated(snapshot, 'known_failures')}",
         f"- Domains: {domains}. Not covered: {_stated(snapshot, 'domains_not_covered')}",
+        *_image_lines(snapshot),
         *_later_step_lines(load_order(snapshot).rule.label_set),
         f"- License of the labels: {_stated(snapshot, 'licence')}. Sources:",
     ]
     for source in snapshot.figures["facts"]["sources"]:
         lines.append(f"  - {_escape_cell(source['name'])}: {_escape_cell(source['licence'])} ({source['n']:,} rows)")
     return lines
+
+
+def _image_lines(snapshot: Snapshot) -> Iterator[str]:
+    if not (n_traces := snapshot.figures["facts"].get("with_images")):
+        return
+    names = load_order(snapshot).formats
+    yield (
+        f"- Images: {n_traces:,} traces have images. They are stored as PNG without metadata, with the pixels of the"
+        " imported files."
+    )
+    if named := [name for name in names if OUTPUT_FORMATS[name].has_images]:
+        yield f"  - {', '.join(named)}: rows name files in `data/images*.zip`. Unpack it beside the rows."
+    if others := [name for name in names if not OUTPUT_FORMATS[name].has_images]:
+        yield (
+            f"  - {', '.join(others)}: no place for images. The texts have a placeholder for each one, with its"
+            " description: `[image: …]`."
+        )
 
 
 def _later_step_lines(label_set: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from formats.examples import Columns, OutputRow, make_arrow_schema
 
 _LEVEL = 6
 _ROW_GROUP = 10_000
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that the format can express
 
 
 class WrittenFile(Struct):
@@ -104,6 +106,27 @@ class CsvFile(JsonLinesFile):
 
     def write_rows(self, rows: Sequence[OutputRow]) -> None:
         self.write([_make_csv_line(map(_encode_cell, map(row.get, self._columns))) for row in rows])
+
+
+class ImageArchive:
+    """A ZIP archive of PNG images, which are packed already. The same images in the same order give the same bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._unfinished = _prepare_unfinished(path)
+        self._archive = zipfile.ZipFile(self._unfinished, "w", zipfile.ZIP_STORED)
+        self.names: set[str] = set()
+
+    def add(self, name: str, content: bytes) -> None:
+        self.names.add(name)
+        self._archive.writestr(zipfile.ZipInfo(name, date_time=_ZIP_TIME), content)
+
+    def close(self) -> WrittenFile:
+        self._archive.close()
+        with self._unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        self._unfinished.replace(self.path)
+        return WrittenFile(self.path.name, len(self.names), self.path.stat().st_size, _hash_file(self.path))
 
 
 SnapshotFileWriter = JsonLinesFile | ParquetTableFile

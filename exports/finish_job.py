@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Q
 
 from exports import card, deliveries, files, snapshots
 from exports.files import WrittenFile
 from exports.models import Snapshot
 from exports.orders import load_order
 from jobs.runner import Chunk, JobProgress
-from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult, Submission
+from labeling.models import AgreementTally, Gold, Manifest, ManifestRow, Rater, ScreeningResult, StoredImage, Submission
 from labeling.models.assignment import AssignmentOrigin
 from labeling.models.gold import GoldUse
 from labeling.models.rater import RaterKind
@@ -179,6 +179,7 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
         **totals,
         **counts,
         "judges": identities.describe_machines(_list_submissions(rows)) if has_machines else [],
+        "with_images": _count_traces_with_images(frozen, rows),
         "process": _describe_process(frozen, rows),
         "agreement": measure_agreement(frozen),
         "imported_agreement": measure_imported_agreement(frozen),
@@ -187,6 +188,14 @@ def count_facts(snapshot: Snapshot) -> dict[str, Any]:
             for each in promotion.list_overrides(project_id=frozen.project_id, until=snapshot.asked_at)
         ],
     }
+
+
+def _count_traces_with_images(frozen: Manifest, rows: Any) -> int:
+    if not StoredImage.objects.filter(project=frozen.project_id).exists():
+        return 0
+    asked = Q(trace__problem__images__isnull=False)
+    shown = Q(trace__steps__options__parts__image__isnull=False)
+    return int(rows.filter(asked | shown).aggregate(n=Count("trace", distinct=True))["n"])
 
 
 def _list_submissions(rows: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -20,11 +20,12 @@ from jobs import paging
 from jobs.runner import JobProgress
 from labeling import benchmarks
 from labeling.datasets.selection import ExclusionRule, ManifestFilters, trace_prefix
-from labeling.models import BenchmarkProblem, Gold, Option, Problem, Project, Rater, Trace
+from labeling.models import BenchmarkProblem, Gold, Option, OptionPart, Problem, Project, Rater, Trace
 from labeling.models.assignment import AssignmentPurpose
 from labeling.models.gold import GoldUse
 from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterKind
+from labeling.traces import stored_images
 from prm.evaluation import contamination
 from rawsql import values_subquery
 
@@ -293,18 +294,28 @@ def _find_duplicates(project: Project) -> Generator[JobProgress, None, list[int]
     """Find traces whose problem and steps equal those of an earlier trace. Answers, scores, and cuts may differ."""
     seen: set[bytes] = set()
     duplicates: list[int] = []
+    has_images = stored_images.has_images(project.pk)
     traces = paging.iterate_by_key(Trace.objects.filter(project=project), "problem__normal_digest", size=_CHUNK_SIZE)
     while page := list(islice(traces, _TRACES_PER_QUERY)):
         hashes = {pk: hashlib.blake2b(problem.encode(), digest_size=16) for pk, problem in page}
         options = Option.objects.filter(position=0, step__trace__in=hashes)
         for trace, text in options.order_by("step__trace", "step__position").values_list("step__trace_id", "text"):
             hashes[trace].update(b"\0" + text.encode())
+        for trace, digest in _list_step_images(hashes) if has_images else ():
+            hashes[trace].update(b"\1" + digest.encode())
         for trace, trace_hash in hashes.items():
             if trace_hash.digest() in seen:
                 duplicates.append(trace)
             seen.add(trace_hash.digest())
         yield _HEARTBEAT
     return duplicates
+
+
+def _list_step_images(traces: Collection[int]) -> Iterator[tuple[int, str]]:
+    """Yield the digests of the images in the steps of traces, in their order."""
+    parts = OptionPart.objects.filter(option__position=0, option__step__trace__in=traces).exclude(image=None)
+    ordered = parts.order_by("option__step__trace", "option__step__position", "position")
+    yield from ordered.values_list("option__step__trace", "image__digest")
 
 
 def count_benchmark_problems(project: Project) -> dict[str, int]:

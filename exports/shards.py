@@ -10,17 +10,20 @@ from typing import Any
 import msgspec
 
 from exports import splits
-from exports.files import CsvFile, JsonLinesFile, ParquetTableFile, SnapshotFileWriter, WrittenFile
+from exports.files import CsvFile, ImageArchive, JsonLinesFile, ParquetTableFile, SnapshotFileWriter, WrittenFile
 from exports.orders import TABLE_ENDINGS, SnapshotOrder
-from formats import prm800k
+from formats import images, prm800k
 from formats.catalog import OUTPUT_FORMATS
 from formats.examples import CUT_OFF, AgreedLabels, RowTally, TraceExample
 from formats.records import StepRecord, TurnRecord
 from formats.rows import ExportRow
 from labeling.datasets import manifest
 from labeling.models import Consensus, Manifest
+from labeling.traces import stored_images
 from machines import identities
 from prm import scores
+
+IMAGES = "images"  # instead of a format, of an archive of images
 
 
 class BuildPlan(msgspec.Struct):
@@ -97,12 +100,14 @@ class ShardWriter:
         self._files: dict[tuple[str, str], SnapshotFileWriter] = {}
         self.tallies = {name: RowTally() for name in order.formats}
         self.spread = RatingSpread()
+        self._images: ImageArchive | None = None
 
     def write_rows(self, frozen: Manifest, *, start: int, stop: int) -> Iterator[int]:
         """Write the rows from `start` to `stop`, and yield the number of rows read after each chunk."""
         pending: list[ExportRow] = []
         done = 0
-        has_parts = any(OUTPUT_FORMATS[name].has_parts for name in self._order.formats)
+        has_images = self._has_images(frozen)
+        has_parts = has_images or any(OUTPUT_FORMATS[name].has_parts for name in self._order.formats)
         options = {"has_names": self._order.has_labeler_names, "has_parts": has_parts}
         for rows in manifest.read_row_chunks(frozen, start=start, stop=stop, **options):
             done += len(rows)
@@ -111,8 +116,28 @@ class ShardWriter:
                 pending += rows
                 rows, pending = _split_off_last_trace(pending) if done < stop - start else (pending, [])
             self._put(rows, _load_consensus(rows))
+            if has_images:
+                self._add_images(frozen.project_id, rows)
             self.spread.count(rows)
             yield done
+
+    def _has_images(self, frozen: Manifest) -> bool:
+        names_images = any(OUTPUT_FORMATS[name].has_images for name in self._order.formats)
+        return names_images and stored_images.has_images(frozen.project_id)
+
+    def _add_images(self, project_id: int, rows: Iterable[ExportRow]) -> None:
+        """Add the images that the rows name and the archive does not have yet."""
+        by_name: dict[str, str] = {}
+        for record in (row.record for row in rows):
+            parts = [part for step in record.steps for option in step.options for part in option.parts]
+            for image in (*record.problem.images, *images.list_images(parts)):
+                by_name[images.write_path(image)] = image.digest
+        known = set() if self._images is None else self._images.names
+        new = sorted(digest for name, digest in by_name.items() if name not in known)
+        for digest, content in stored_images.read_images(project_id, new):
+            if self._images is None:
+                self._images = ImageArchive(self._folder / f"data/images{self._part}.zip")
+            self._images.add(images.PATH.format(digest), content)
 
     def _put(self, rows: list[ExportRow], consensus: dict[tuple[int, int], AgreedLabels]) -> None:
         """Write one chunk. If the order groups rows by trace, it has whole traces."""
@@ -190,6 +215,10 @@ class ShardWriter:
 
     def close(self) -> list[WrittenFile]:
         written = []
+        if self._images is not None:
+            closed = self._images.close()
+            closed.name, closed.format = self._images.path.relative_to(self._folder).as_posix(), IMAGES
+            written.append(closed)
         for (name, split), file in sorted(self._files.items()):
             closed = file.close()
             closed.name = file.path.relative_to(self._folder).as_posix()

@@ -27,6 +27,7 @@ Write PRM800K lines, or the rows of any other format:
         rows = list(trl.write(example, LabelRule(), tally))
 
 Shared parts: `raw_values` splits files into values and numbers their lines, `record_reader` makes records of them,
-`strict_json` checks them. `segmenters`, `privacy`, `near_duplicates` and `titles` work on texts.
+`strict_json` checks them. `images` finds the places of images in
+texts, and `image_loader` loads them. `segmenters`, `privacy`, `near_duplicates` and `titles` work on texts.
 `rows` and `examples` are the input of writers.
 """

@@ -33,6 +33,7 @@ from formats import (
     swe_agent,
     trail,
     trl,
+    visual_process_bench,
 )
 from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
 from formats.record_reader import RecordReader
@@ -48,6 +49,7 @@ class InputFormat(NamedTuple):
     read: Callable[[BinaryIO], Iterator[TraceRecord | BadLine]]
     looks_like: Callable[[object], bool]
     counts_from: int | None = None  # the number of the first step, if the format refers to steps by number
+    has_images: bool = False  # records name images
 
 
 class OutputFormat(NamedTuple):
@@ -61,6 +63,7 @@ class OutputFormat(NamedTuple):
     wants_raters: bool = True  # False: a row describes the trace, whether or not anyone rated it
     has_step_scores: bool = False  # rows contain the scores of a PRM
     has_parts: bool = False  # rows contain the parts of steps, such as tool calls
+    has_images: bool = False  # rows name files of images
     only_json_lines: bool = False  # no table can hold the rows
 
     @property
@@ -77,15 +80,18 @@ INPUT_FORMATS = {
         InputFormat("prmbench", prmbench.read, prmbench.read.looks_like, counts_from=1),
         InputFormat("bigbench_mistake", bigbench_mistake.read, bigbench_mistake.read.looks_like, counts_from=0),
         InputFormat("mr_ben", mr_ben.read, mr_ben.read.looks_like, counts_from=1),
+        InputFormat(
+            "visual_process_bench", visual_process_bench.read, visual_process_bench.read.looks_like, has_images=True
+        ),
         InputFormat("math_shepherd", math_shepherd.read, math_shepherd.read.looks_like),
         InputFormat("trl", trl.read, trl.read.looks_like),
         InputFormat("trail", trail.read, trail.read.looks_like),
         InputFormat("agent_reward_bench", agent_reward_bench.read, agent_reward_bench.read.looks_like),
         InputFormat("mini_swe_agent", mini_swe_agent.read, mini_swe_agent.read.looks_like, counts_from=0),
-        InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0),
+        InputFormat("chat", chat.read, chat.read.looks_like, counts_from=0, has_images=True),
         InputFormat("swe_agent", swe_agent.read, swe_agent.read.looks_like),
         InputFormat("gsm8k", gsm8k.read, gsm8k.read.looks_like),
-        InputFormat("native", native.read, native.read.looks_like),
+        InputFormat("native", native.read, native.read.looks_like, has_images=True),
     )
 }
 OUTPUT_FORMATS = {
@@ -95,10 +101,19 @@ OUTPUT_FORMATS = {
         OutputFormat("trl", "TRL stepwise supervision", trl.COLUMNS, trl.write, has_weights=True),
         OutputFormat("math_shepherd", "Math-Shepherd", math_shepherd.COLUMNS, math_shepherd.write, has_weights=True),
         OutputFormat("rlhflow", "RLHFlow", rlhflow.COLUMNS, rlhflow.write, has_weights=True),
-        OutputFormat("native", "native, with metadata", native.COLUMNS, native.write),
+        OutputFormat("native", "native, with metadata", native.COLUMNS, native.write, has_images=True),
         OutputFormat("processbench", "ProcessBench", processbench.COLUMNS, processbench.write),
         # The keys of its labels differ from row to row, so it has no columns.
-        OutputFormat("chat", "chat with step labels", {}, chat.write, has_parts=True, only_json_lines=True),
+        OutputFormat(
+            *("chat", "chat with step labels", {}, chat.write), has_parts=True, has_images=True, only_json_lines=True
+        ),
+        OutputFormat(
+            "visual_process_bench",
+            "VisualProcessBench",
+            visual_process_bench.COLUMNS,
+            visual_process_bench.write,
+            has_images=True,
+        ),
         # The keys of its scores differ from row to row.
         OutputFormat("trail", "TRAIL errors and scores", {}, trail.write, has_parts=True, only_json_lines=True),
         OutputFormat(

@@ -1,19 +1,19 @@
 """Chats with tool calls, as the APIs of OpenAI and Anthropic and as tau-bench write them: one step per message.
 
-A message has parts: texts, tool calls and their results. A part that cannot be shown, such as an image, is refused, not
-dropped. A long text of the model is split into steps, unless the chat uses tools or has labels of messages.
+A message has parts: texts, tool calls and their results, images. A part that cannot be shown, such as audio, is
+refused, not dropped. A long text of the model is split into steps, unless the chat uses tools or has message labels.
 
 Chats are written as AgentProcessBench has them: messages, the label of each message of the model, and that of the
 outcome.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from formats import messages, native, records, segmenters, strict_json
+from formats import images, messages, native, records, segmenters, strict_json
 from formats.examples import LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
@@ -62,6 +62,9 @@ class MessagePiece(Struct, gc=False):
     input: object = None
     tool_use_id: str = ""
     content: str | list[object] | None = ""
+    image_url: object = None  # of OpenAI: an address, or an object with one
+    source: object = None  # of an image as Anthropic sends it
+    description: str | None = ""  # of an image; only this format has it
 
 
 class ChatMessage(Struct, gc=False):
@@ -138,10 +141,7 @@ def parse_traces(
     if item.step_labels is None:  # labels are of whole messages
         steps, used = _split_long_texts(steps, segmenter)
     yield TraceRecord(
-        problem=ProblemRecord(
-            item.question or (item.info or ChatInfo()).task.instruction or _first_user_text(turns),
-            domain=(item.data_source or "")[:100],
-        ),
+        problem=_make_problem(item, turns),
         steps=steps,
         ref=".".join(map(str, _list_refs(item).values())),
         is_right=_is_right(item),
@@ -189,9 +189,14 @@ def _subagent_name(call: PartRecord) -> str:
     return (named if isinstance(named, str) and named else call.name).replace("/", " ")
 
 
-def _first_user_text(turns: list[ChatMessage]) -> str:
+def _make_problem(item: ChatItem, turns: list[ChatMessage]) -> ProblemRecord:
+    """Make the problem of the record's question, or of the first message of the user. It has those images of the
+    message whose placeholders its text has."""
     first = next((message for message in turns if message.role == "user"), turns[0])
-    return "\n".join(map(_show_part, _split_parts(first, ())))
+    parts = list(_split_parts(first, ()))
+    text = item.question or (item.info or ChatInfo()).task.instruction or "\n".join(map(_show_part, parts))
+    shown = images.find_images(text, images.list_images(parts))
+    return ProblemRecord(text, domain=(item.data_source or "")[:100], images=tuple(shown))
 
 
 def _is_right(item: ChatItem) -> bool | None:
@@ -274,12 +279,11 @@ def _split_parts(message: ChatMessage, path: _Path) -> Iterator[PartRecord]:
     if message.reasoning_content:
         yield PartRecord("text", message.reasoning_content, media_type=_REASONING)
     if _KINDS.get(message.role) == "observation":
-        yield _make_result(_join_texts(message.content, path), message.name, message.tool_call_id)
+        yield from _make_results(_split_content(message.content, path), message.name, message.tool_call_id)
     elif isinstance(message.content, str):
         yield from _make_text(message.content)
     else:
-        for number, piece in enumerate(message.content or ()):
-            yield from _split_piece(piece, (*path, "content", number))
+        yield from _split_content(message.content, path)
     for call in message.tool_calls or ():
         yield _make_call(call.function.name, call.function.arguments, call.id)
     if message.function_call:
@@ -287,7 +291,7 @@ def _split_parts(message: ChatMessage, path: _Path) -> Iterator[PartRecord]:
 
 
 def _choose_step_kind(message: ChatMessage, parts: list[PartRecord]) -> str:
-    kinds = {part.kind for part in parts}
+    kinds = {part.kind for part in parts} - {"image"}
     if message.role in _KINDS:
         # Anthropic sends the results of tools in messages of the user.
         return "observation" if kinds == {"result"} else _KINDS[message.role]
@@ -303,7 +307,9 @@ def _split_piece(piece: MessagePiece, path: _Path) -> Iterator[PartRecord]:
         case "tool_use":
             yield _make_call(piece.name, piece.input, piece.id)
         case "tool_result":
-            yield _make_result(records.join_content(piece.content), "", piece.tool_use_id)
+            yield from _make_results(_split_result(piece.content, (*path, "content")), "", piece.tool_use_id)
+        case "image_url" | "input_image" | "image":
+            yield _make_image(piece, path)
         case _:
             raise strict_json.RecordMisfit((*path, "type"), f'content of type "{piece.type[:40]}" cannot be shown')
 
@@ -314,11 +320,34 @@ def _make_text(text: str | None) -> Iterator[PartRecord]:
         yield PartRecord("text", text)
 
 
-def _join_texts(content: str | list[MessagePiece] | None, path: _Path) -> str:
-    if isinstance(content, str) or content is None:
-        return content or ""
-    pieces = (_split_piece(piece, (*path, "content", number)) for number, piece in enumerate(content))
-    return "\n".join(part.text for parts in pieces for part in parts)
+def _split_content(content: str | list[MessagePiece] | None, path: _Path) -> Iterator[PartRecord]:
+    if isinstance(content, str):
+        yield from _make_text(content)
+        return
+    for number, piece in enumerate(content or ()):
+        yield from _split_piece(piece, (*path, "content", number))
+
+
+def _split_result(content: str | list[object] | None, path: _Path) -> Iterator[PartRecord]:
+    """Yield the pieces of a tool's result as Anthropic sends it. Those that are neither text nor image are JSON."""
+    for number, piece in enumerate(content if isinstance(content, list) else [content] if content else []):
+        if isinstance(piece, dict) and piece.get("type") == "image":
+            yield _make_image(MessagePiece("image", source=piece.get("source")), (*path, number))
+        else:
+            yield from _make_text(records.join_content([piece]))
+
+
+def _make_image(piece: MessagePiece, path: _Path) -> PartRecord:
+    address, path = piece.image_url, (*path, "image_url")
+    if piece.type == "image":
+        address, path = piece.source, (*path[:-1], "source")
+    if isinstance(address, dict):
+        key = "url" if "url" in address else "data"
+        path, value = (*path, key), address.get(key)
+        address = f"data:{address.get('media_type')};base64,{value}" if key == "data" and value else value
+    if not isinstance(address, str):
+        raise strict_json.RecordMisfit(path[:-1], "the image has no data")
+    return images.make_part(images.parse_reference(address, path, piece.description))
 
 
 def _make_call(name: str, arguments: object, ref: str | None) -> PartRecord:
@@ -326,8 +355,12 @@ def _make_call(name: str, arguments: object, ref: str | None) -> PartRecord:
     return PartRecord("call", text, name=name[:_MAX_NAME], call_ref=(ref or "")[:_MAX_NAME])
 
 
-def _make_result(text: str, name: str | None, ref: str | None) -> PartRecord:
-    return PartRecord("result", text, name=(name or "")[:_MAX_NAME], call_ref=(ref or "")[:_MAX_NAME])
+def _make_results(parts: Iterable[PartRecord], name: str | None, ref: str | None) -> Iterator[PartRecord]:
+    """Yield the texts as one result of a tool, then its images."""
+    pieces = list(parts)
+    text = "\n".join(part.text for part in pieces if part.kind != "image")
+    yield PartRecord("result", text, name=(name or "")[:_MAX_NAME], call_ref=(ref or "")[:_MAX_NAME])
+    yield from (part for part in pieces if part.kind == "image")
 
 
 def _show_part(part: PartRecord) -> str:
@@ -343,7 +376,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         messages = [_write_message(step) for step in record.steps if step.options]
         # A trace without context becomes the answer to its problem.
         n_before = int(all(step.is_rateable for step in record.steps))
-        opening = [{"role": "user", "content": record.problem.text}] * n_before
+        opening = [_write_opening(record.problem)] * n_before
         submission = record.submissions[0]
         ratings = {str(turn.position + n_before): get_taken_rating(turn) for turn in submission.turns}
         kept = dict(record.metadata)
@@ -372,6 +405,22 @@ def _choose_final_label(answers: dict[str, str], kept: dict[str, object], *, is_
     return of_file if of_file is not None or is_right is None else 1 if is_right else -1
 
 
+def _write_opening(problem: ProblemRecord) -> OutputRow:
+    if not problem.images:
+        return {"role": "user", "content": problem.text}
+    parts = images.make_parts(problem.text, problem.images)
+    return {"role": "user", "content": list(map(_write_piece, parts))}
+
+
+def _write_piece(part: PartRecord) -> OutputRow:
+    """Write a text, or an image as a file beside the records."""
+    if part.kind != "image":
+        return {"type": "text", "text": part.text}
+    (image,) = images.list_images([part])
+    described = {"description": image.description} if image.description else {}
+    return {"type": "image_url", "image_url": {"url": images.write_path(image)}, **described}
+
+
 def _write_message(step: StepRecord) -> OutputRow:
     """Write a step as a message of the OpenAI API."""
     role, option = "assistant" if step.is_rateable else _ROLES.get(step.kind, "assistant"), step.options[0]
@@ -379,15 +428,16 @@ def _write_message(step: StepRecord) -> OutputRow:
         return {"role": role, "content": option.text}
     if role == "tool":
         return _write_results(option.parts)
-    shown = [part.text for part in option.parts if part.kind == "text" and part.media_type != _REASONING]
+    shown = [part for part in option.parts if part.kind in ("text", "image") and part.media_type != _REASONING]
     thought = [part.text for part in option.parts if part.media_type == _REASONING]
     calls = [
         {"id": part.call_ref, "type": "function", "function": {"name": part.name, "arguments": part.text}}
         for part in option.parts
         if part.kind == "call"
     ]
-    pieces = [{"type": "text", "text": text} for text in shown]
-    message: dict[str, Any] = {"role": role, "content": pieces if len(shown) > 1 else shown[0] if shown else None}
+    has_pieces = len(shown) > 1 or any(part.kind == "image" for part in shown)
+    content = list(map(_write_piece, shown)) if has_pieces else shown[0].text if shown else None
+    message: dict[str, Any] = {"role": role, "content": content}
     return (
         message
         | ({"reasoning_content": "\n".join(thought)} if thought else {})
@@ -397,5 +447,7 @@ def _write_message(step: StepRecord) -> OutputRow:
 
 def _write_results(parts: tuple[PartRecord, ...]) -> OutputRow:
     names = {"tool_call_id": parts[0].call_ref, "name": parts[0].name}
-    content = "\n".join(part.text for part in parts)
+    content: object = "\n".join(part.text for part in parts if part.kind != "image")
+    if shown := [part for part in parts if part.kind == "image"]:
+        content = [_write_piece(part) for part in (PartRecord("text", str(content)), *shown) if part.text]
     return {"role": "tool", **{key: name for key, name in names.items() if name}, "content": content}

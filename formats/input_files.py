@@ -3,11 +3,15 @@
 import gzip
 import hashlib
 import io
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import zstandard
+
+from formats import zip_archives
 
 CSV = "csv"
 PARQUET = "parquet"
@@ -19,7 +23,7 @@ FREE_BYTES = 64 * 1024 * 1024  # any file may unpack to this size
 _OTHER_PACKINGS = {
     b"\x1f\x8b": "gzip data: unpack the file, or end its name in .gz",
     b"\x28\xb5\x2f\xfd": "zstd data: unpack the file, or end its name in .zst",
-    b"PK\x03\x04": "a ZIP archive or an office document: unpack it, or save it as CSV",
+    b"PK\x03\x04": "a ZIP archive or an office document: end the file name in .zip, or save the document as CSV",
     b"PAR1": "Parquet data: end the file name in .parquet",
 }
 
@@ -29,8 +33,10 @@ class UnreadableFile(Exception):
 
 
 def open_file(path: Path, *, free: int = FREE_BYTES) -> BinaryIO:
-    """Open the file for reading, unpacked if its name ends in .gz or .zst."""
+    """Open the file for reading, unpacked if its name ends in .gz or .zst. Of a .zip, open the file of records."""
     raw = _open(path)
+    if path.suffix.lower() == zip_archives.SUFFIX:
+        return _open_zipped(raw, path, free)
     if path.suffix in {".gz", ".zst"}:
         limit = free + RATIO_LIMIT * path.stat().st_size
         unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else _Zstd(raw)
@@ -52,6 +58,17 @@ def _open(path: Path) -> io.BufferedReader:
         raise UnreadableFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
+def _open_zipped(raw: io.BufferedReader, path: Path, free: int) -> BinaryIO:
+    try:
+        archive = zip_archives.open_archive(path, raw)
+        info = zip_archives.find_records(archive, path)
+        member = cast(BinaryIO, archive.open(info))
+    except (zip_archives.UnusableArchive, zipfile.BadZipFile, OSError, NotImplementedError) as error:
+        raw.close()
+        raise UnreadableFile(str(error)) from error
+    return io.BufferedReader(_Bounded(member, raw, path, free + RATIO_LIMIT * info.compress_size))
+
+
 def _refuse_other_packing(stream: io.BufferedReader, path: Path) -> None:
     """Raise if the content is compressed or packed in a way that the file name does not say."""
     beginning = stream.peek(4)[:4]
@@ -61,7 +78,13 @@ def _refuse_other_packing(stream: io.BufferedReader, path: Path) -> None:
 
 
 def unpacked_name(path: Path) -> str:
-    """Return the file name without .gz or .zst."""
+    """Return the file name without .gz or .zst, or the name of the file of records in a .zip."""
+    if path.suffix.lower() == zip_archives.SUFFIX:
+        try:
+            with zip_archives.open_archive(path) as archive:
+                return zip_archives.find_records(archive, path).filename.rpartition("/")[2]
+        except zip_archives.UnusableArchive as error:
+            raise UnreadableFile(str(error)) from error
     return path.stem if path.suffix in {".gz", ".zst"} else path.name
 
 
@@ -157,7 +180,7 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # the stubs ask for a type of 3.12
         try:
             piece = self._stream.read(len(buffer))
-        except (OSError, EOFError, zstandard.ZstdError) as error:
+        except (OSError, EOFError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error) as error:
             raise UnreadableFile(f"{self._path}: damaged: {error}") from error
         self._left -= len(piece)
         if self._left < 0:

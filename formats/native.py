@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from formats import examples, records, segmenters, strict_json
+from formats import examples, images, records, segmenters, strict_json
 from formats.examples import (
     CITATION_COLUMNS,
     EVIDENCE_COLUMNS,
@@ -22,11 +22,13 @@ from formats.examples import (
     write_citations,
     write_evidence,
 )
+from formats.images import ImageReference
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
     CitationRecord,
     EvidenceRecord,
+    ImageRecord,
     JudgmentRecord,
     OptionRecord,
     ProblemRecord,
@@ -46,7 +48,17 @@ COLUMNS: Columns = {
     "solution": "string",
     "domain": "string",
     "ref": "string",
-    "steps": [{"text": "string", "alternatives": ["string"], "kind": "string", "rateable": "bool", "agent": "string"}],
+    "images": [images.COLUMNS],
+    "steps": [
+        {
+            "text": "string",
+            "images": [images.COLUMNS],
+            "alternatives": ["string"],
+            "kind": "string",
+            "rateable": "bool",
+            "agent": "string",
+        }
+    ],
     "segmenter": "string",
     "final_answer": "string",
     "verifier_score": "float64",
@@ -89,6 +101,7 @@ class NativeStep(Struct, gc=False, forbid_unknown_fields=True):
     kind: _Kind = "reasoning"
     rateable: bool = True
     agent: RecordName = ""
+    images: list[str | ImageReference] | None = None
 
 
 class NativeQuote(EvidenceRecord, gc=False, kw_only=True, forbid_unknown_fields=True):
@@ -108,6 +121,7 @@ class NativeItem(Struct, gc=False):
     solution: str | UnsetType | None = UNSET
     domain: Annotated[str, Meta(max_length=100)] = ""
     ref: RecordName = ""
+    images: list[str | ImageReference] | None = None  # of the problem
     steps: list[str | NativeStep] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     segmenter: Annotated[str, Meta(max_length=100)] = ""
@@ -173,8 +187,11 @@ def parse_traces(
                 answers=_parse_answers(item.trace_answers),
             )
         ]
+    problem, shown = item.problem, tuple[ImageRecord, ...]()
+    if item.images:
+        problem, shown = images.place_images(problem, images.parse_references(item.images, ("images",)))
     yield TraceRecord(
-        problem=ProblemRecord(item.problem, answer=item.answer, solution=item.solution, domain=item.domain),
+        problem=ProblemRecord(problem, answer=item.answer, solution=item.solution, domain=item.domain, images=shown),
         steps=steps,
         ref=item.ref,
         answer=item.final_answer,
@@ -279,7 +296,7 @@ def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
     if (item.steps is UNSET) == (item.text is UNSET):
         raise strict_json.RecordMisfit((), 'a record needs "steps" or "text", but not both')
     if item.steps is not UNSET:
-        return [_make_step(step) for step in item.steps], item.segmenter
+        return [_make_step(step, ("steps", number)) for number, step in enumerate(item.steps)], item.segmenter
     text = item.text or ""
     segmenter = chosen or item.segmenter
     try:
@@ -291,10 +308,14 @@ def _make_steps(item: NativeItem, chosen: str) -> tuple[list[StepRecord], str]:
     return records.cut_steps(text, segmenter=segmenter), segmenter
 
 
-def _make_step(step: str | NativeStep) -> StepRecord:
+def _make_step(step: str | NativeStep, path: tuple[str | int, ...]) -> StepRecord:
     if isinstance(step, str):
         return StepRecord([OptionRecord(step)])
-    options = [OptionRecord(text) for text in (step.text, *step.alternatives)]
+    text, shown = step.text, tuple[ImageRecord, ...]()
+    if step.images:
+        text, shown = images.place_images(text, images.parse_references(step.images, (*path, "images")))
+    options = [OptionRecord(text, parts=images.make_parts(text, shown))]
+    options += [OptionRecord(text) for text in step.alternatives]
     return StepRecord(options, kind=step.kind, is_rateable=step.rateable, agent=step.agent)
 
 
@@ -316,6 +337,7 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
             "solution": problem.solution,
             "domain": problem.domain,
             "ref": record.ref,
+            **({"images": images.write_references(problem.images)} if problem.images else {}),
             "steps": [_write_step(step) for step in record.steps],
             "segmenter": made.segmenter,
             "final_answer": record.answer,
@@ -342,7 +364,9 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
 def _write_step(step: StepRecord) -> OutputRow:
     text, *alternatives = [option.text for option in step.options] or [""]
     facts = {"kind": step.kind, "rateable": step.is_rateable, "agent": step.agent}
-    return {"text": text, "alternatives": alternatives, **facts}
+    shown = images.list_images(step.options[0].parts) if step.options and step.options[0].parts else []
+    of_text = {"images": images.write_references(shown)} if shown else {}
+    return {"text": text, **of_text, "alternatives": alternatives, **facts}
 
 
 def _list_labels(record: TraceRecord) -> list[float | None]:

@@ -99,6 +99,7 @@ def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
     """Yield every text of a record as its owner and the name of its field."""
     yield from ((record.problem, name) for name in ("text", "answer", "solution"))
     yield record, "answer"
+    yield from ((image, "description") for image in record.problem.images)
     for step in record.steps:
         for option in step.options:
             yield option, "text"

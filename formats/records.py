@@ -22,12 +22,31 @@ RecordName = Annotated[str, Meta(max_length=200)]
 ShortRecordName = Annotated[str, Meta(max_length=80)]
 
 
+class ImageRecord(Struct, frozen=True, gc=False, omit_defaults=True):
+    """An image of a text: where it is, until it is loaded, then the digest of its pixels."""
+
+    source: str = ""  # a data URI, or the path of a file beside the records
+    description: str = ""
+    digest: str = ""
+
+
+class LoadedImage(Struct, frozen=True, gc=False):
+    """An image as it is stored: a PNG without metadata."""
+
+    digest: str  # of its pixels
+    width: int
+    height: int
+    data: bytes
+    original_sha256: str  # of the file that it was made of
+
+
 class ProblemRecord(Struct, frozen=True, gc=False, omit_defaults=True):
-    text: str
+    text: str  # with a placeholder for each image
     answer: str | UnsetType | None = UNSET
     solution: str | UnsetType | None = UNSET
     ref: str = ""
     domain: str = ""
+    images: tuple[ImageRecord, ...] = ()  # in the order of their placeholders
 
 
 class ProvenanceRecord(Struct, frozen=True, gc=False):
@@ -46,7 +65,8 @@ class PartRecord(Struct, frozen=True, gc=False, omit_defaults=True):
     name: str = ""
     call_ref: str = ""
     media_type: str = ""
-    data: bytes | None = None
+    source: str = ""  # of an image, until it is loaded; its text is a placeholder with the description
+    digest: str = ""  # of the pixels of an image
 
 
 class OptionRecord(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -158,6 +178,7 @@ class TraceRecord(Struct, gc=False, omit_defaults=True):
     pair_half: str = ""  # "with" or "without" the intervention
     metadata: dict[str, object] = {}  # fields of the file that the format does not define
     submissions: list[SubmissionRecord] = []
+    images: list[LoadedImage] = []  # that problem and steps refer to by their digests
     line: int | None = None
     digest: str = ""  # SHA-256 of the bytes of the record
     residue: bytes | None = None  # those bytes, if the fields above do not reproduce them

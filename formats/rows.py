@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from formats.records import (
     LIVE,
+    ImageRecord,
     JudgmentRecord,
     OptionRecord,
     ProblemRecord,
@@ -122,6 +123,7 @@ class RowFacts(NamedTuple):
     has_reference_solution: bool
     problem_ref: str
     domain: str
+    images: str | None  # of the problem: digest and description of each, as JSON
 
     @property
     def is_partial_view(self) -> bool:
@@ -198,6 +200,7 @@ def make_export_row(record: TraceRecord, **facts: Any) -> ExportRow:
         "has_reference_solution": record.problem.solution is not UNSET,
         "problem_ref": record.problem.ref,
         "domain": record.problem.domain,
+        "images": json.dumps([[each.digest, each.description] for each in record.problem.images]),
     }
     return ExportRow(RowFacts(**values | facts), None, record)
 
@@ -228,6 +231,7 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
             facts.reference_solution if facts.has_reference_solution else UNSET,
             facts.problem_ref,
             facts.domain,
+            _parse_images(facts.images) if facts.images else (),
         ),
         steps=steps,
         kind=facts.kind,
@@ -244,6 +248,10 @@ def build_record(facts: RowFacts, steps: list[StepRecord], turns: list[TurnRecor
         submissions=[] if facts.submission is None else [_build_submission(facts, turns)],
         residue=None if facts.residue is None else unpack_residue(bytes(facts.residue)),
     )
+
+
+def _parse_images(images: str) -> tuple[ImageRecord, ...]:
+    return tuple(ImageRecord(digest=digest, description=description) for digest, description in json.loads(images))
 
 
 def _build_submission(facts: RowFacts, turns: list[TurnRecord]) -> SubmissionRecord:

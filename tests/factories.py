@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from accounts.models import User
+from formats import images
 from labeling.models import (
     Assignment,
     Judgment,
     Lane,
     Option,
+    OptionPart,
     Problem,
     Project,
     QueueEntry,
@@ -19,6 +21,7 @@ from labeling.models import (
     Source,
     Step,
     StepReview,
+    StoredImage,
     Submission,
     Trace,
 )
@@ -119,3 +122,13 @@ def make_judgment(assignment: Assignment, *, comment: str = "", **fields: Any) -
     step = Step.objects.filter(trace=assignment.trace).earliest("position")
     turn = StepReview.objects.create(assignment=assignment, step=step, shown="0", chosen=0, comment=comment)
     return Judgment.objects.create(turn=turn, option=step.options.earliest("position"), **fields)
+
+
+def make_image_part(option: Option, *, position: int = 0, description: str = "Plot", **fields: Any) -> OptionPart:
+    """Add an image to an option. Its content is not decoded by anyone on the server."""
+    image = StoredImage.objects.create(
+        project=option.step.trace.project,
+        **{"digest": _digest(next(_numbers)), "original_sha256": "", "width": 8, "height": 6, "data": b"png", **fields},
+    )
+    text = images.write_placeholder(description)
+    return OptionPart.objects.create(option=option, position=position, kind="image", text=text, image=image)

@@ -227,7 +227,7 @@ URL_CASES: dict[str, UrlCase] = {
     "annotate:skip": UrlCase("post", its_rater(422), assignment_in_progress_args),
     "annotate:reopen": UrlCase("post", its_rater(409), assignment_in_progress_args),
     "annotate:discard": UrlCase("post", its_rater(422), assignment_in_progress_args),
-    "annotate:part": UrlCase("get", its_rater(200), image_args),
+    "annotate:image": UrlCase("get", its_rater(200), image_args),
     # operators; members of projects are none
     "dashboard:security_log": UrlCase("get", everybody(403, visitor=302)),
     "dashboard:download_security_log": UrlCase("get", everybody(403, visitor=302)),
@@ -361,7 +361,8 @@ def check_headers(response: Any) -> None:
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Referrer-Policy"] == "same-origin"
     assert response["Cross-Origin-Opener-Policy"] == "same-origin"
-    assert {"no-store", "no-cache"} & set(response["Cache-Control"].split(", "))
+    caching = set(response["Cache-Control"].split(", "))
+    assert {"no-store", "no-cache"} & caching or {"private", "immutable"} <= caching
     policy = response["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy

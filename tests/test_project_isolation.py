@@ -88,7 +88,7 @@ THEIRS = {
     "skip",
     "reopen",
     "discard",
-    "part",
+    "image",
     "work",
     "claim",
 }

@@ -10,7 +10,7 @@ from accounts import tokens
 from accounts.models import User
 from jobs.models import Job
 from labeling import assignments, queue
-from labeling.models import Option, OptionPart, Project, Rater, Trace
+from labeling.models import Option, Project, Rater, Trace
 from labeling.models.gold import GoldUse
 from labeling.projects import lifecycle
 from labeling.quality.adjudication import decide_trace
@@ -113,8 +113,7 @@ def image_args(cast: UrlPersonas) -> dict[str, object]:
     trace = factories.make_trace(cast.project)
     factories.make_assignment(rater, trace)
     option = Option.objects.get(step__trace=trace, step__position=0)
-    part = OptionPart.objects.create(option=option, position=0, kind="image", media_type="image/png", data=b"png")
-    return {"part": part.pk}
+    return {"image": factories.make_image_part(option).image_id}
 
 
 def training_args(cast: UrlPersonas) -> dict[str, object]:

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
+from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST, require_safe
 
@@ -22,9 +22,10 @@ from annotate.views import day
 from formats import integers
 from labeling import assignments, gates, onboarding, queue, raters
 from labeling.gates import OnboardingGate
-from labeling.models import Assignment, OptionPart, Rater, Submission, VisibilityDraw
+from labeling.models import Assignment, Rater, StoredImage, Submission
 from labeling.models.project import Protocol
 from labeling.projects import protocols, rating_rules, visibility
+from live.models import LiveSession
 from people.models import MemberMessage
 
 
@@ -82,6 +83,9 @@ SELECT id FROM labeling_assignment
 WHERE rater_id = %(rater)s AND state = 'opened' AND id <> ALL (%(excluded)s::bigint[])
 ORDER BY opened_at DESC LIMIT 1"""
 _AssignmentId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+IMAGE_SECONDS = 365 * 24 * 3600  # an image never changes
 
 
 class NextTraceWish(msgspec.Struct, kw_only=True):
@@ -346,21 +350,11 @@ def release_held(request: UserRequest, slug: str) -> HttpResponse:
     return _json_response({"state": "released"})
 
 
-# Other types, SVG above all, can contain scripts and are not served.
-_IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
-
-
 @require_safe
-def show_image(request: UserRequest, part: int) -> HttpResponse:
-    """Serve an image of a trace that is or was assigned to the user."""
-    traces = Assignment.objects.filter(rater__user=request.user).values("trace")
-    image = get_object_or_404(
-        OptionPart, pk=part, kind="image", media_type__in=_IMAGE_TYPES, option__step__trace__in=traces
-    )
-    kind = image.option.step.kind
-    draws = VisibilityDraw.objects.filter(
-        assignment__rater__user=request.user, assignment__trace=image.option.step.trace_id
-    )
-    if any(visibility.is_part_hidden(draw.condition, kind, image.kind) for draw in draws):
+@cache_control(private=True, max_age=IMAGE_SECONDS, immutable=True)
+def show_image(request: UserRequest, image: int) -> HttpResponse:
+    """Serve an image of a trace that is or was assigned to the user, or of the problem of a live session."""
+    is_live = LiveSession.objects.filter(rater__user=request.user, problem__images__image=image).exists
+    if not (visibility.may_see_image(user_id=request.user.pk, image_id=image) or is_live()):
         raise Http404
-    return HttpResponse(image.data, content_type=image.media_type)
+    return HttpResponse(StoredImage.objects.get(pk=image).data, content_type="image/png")

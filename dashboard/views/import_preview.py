@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.access import form_view
 from dashboard.render import project_page
-from formats import catalog, input_files, segmenters
+from formats import catalog, input_files, segmenters, zip_archives
 from formats.messages import MessagePart, StepPlace, find_message_parts
 from formats.records import StepRecord, TraceRecord
 from jobs.failures import JobFailed
@@ -194,9 +194,10 @@ def _load_import_preview(location: FileLocation, options: ImportOptions) -> Impo
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / location.name
         head, is_all = locations.read_beginning(location.address, size=_PREVIEW_BYTES)
-        if not is_all and input_files.unpacked_name(path).endswith(_TABLE_SUFFIXES):
+        is_archive = path.suffix.lower() == zip_archives.SUFFIX
+        if not is_all and (is_archive or input_files.unpacked_name(path).endswith(_TABLE_SUFFIXES)):
             raise input_files.UnreadableFile(
-                f"{location.name} is a large table in an object store, which cannot be previewed."
+                f"{location.name} is a large table or archive in an object store, which cannot be previewed."
                 " Import it without a preview, or upload a smaller file."
             )
         is_packed = path.suffix in {".gz", ".zst"}

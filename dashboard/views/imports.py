@@ -40,7 +40,12 @@ MAX_UNFINISHED = 20
 class ImportFileForm(forms.Form):
     """One file: uploaded, from the server's folder, or from an object store."""
 
-    upload = forms.FileField(label=_("Upload a file"), required=False, allow_empty_file=True)
+    upload = forms.FileField(
+        label=_("Upload a file"),
+        required=False,
+        allow_empty_file=True,
+        help_text=_("For records with images, upload a ZIP archive with one file of records and the images."),
+    )
     server_file = forms.ChoiceField(label=_("File in the server’s import folder"), required=False)
     address = forms.CharField(
         label=_("Object store address"),

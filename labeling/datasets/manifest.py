@@ -326,8 +326,8 @@ def _load_steps(parameters: Mapping[str, Any]) -> dict[int, dict[int, _Step]]:
 def _load_parts(parameters: Mapping[str, Any]) -> dict[int, list[PartRecord]]:
     """Return the parts of options by the option's id. A trace may be in several rows."""
     parts: dict[int, dict[int, list[PartRecord]]] = defaultdict(lambda: defaultdict(list))
-    for position, option, kind, text, name, call_ref, media_type in rawsql.fetch_rows(_PARTS, parameters):
-        parts[option][position].append(PartRecord(kind, text, name, call_ref, media_type))
+    for position, option, kind, text, name, call_ref, media_type, digest in rawsql.fetch_rows(_PARTS, parameters):
+        parts[option][position].append(PartRecord(kind, text, name, call_ref, media_type, digest=digest))
     return {option: next(iter(by_row.values())) for option, by_row in parts.items()}
 
 

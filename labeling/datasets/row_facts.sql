@@ -22,7 +22,11 @@ SELECT m.position, u.id AS submission, u.revision, m.consensus_revision, m.score
   v.name AS label_source, v.labels_are AS label_kind, NULL AS identity, t.kind, t.n_steps, t.answer,
   t.verifier_score, t.is_right, NULLIF(t.metadata, '{}')::text AS metadata, t.ref, t.outcome_by, t.outcome_grader, p.base_model, p.policy, p.scaffold,
   p.segmenter, p.reasoning, p.reasoning_by, paired.pair, paired.half AS pair_half, q.text, q.reference_answer, q.reference_solution, q.has_reference_answer,
-  q.has_reference_solution, q.ref AS problem_ref, q.domain
+  q.has_reference_solution, q.ref AS problem_ref, q.domain,
+  CASE WHEN (SELECT EXISTS (SELECT 1 FROM labeling_problemimage)) THEN
+    (SELECT json_agg(json_build_array(i.digest, pi.description) ORDER BY pi.position)::text
+     FROM labeling_problemimage pi JOIN labeling_storedimage i ON i.id = pi.image_id
+     WHERE pi.problem_id = q.id) END AS images
 FROM labeling_manifestrow m
 JOIN labeling_trace t ON t.id = m.trace_id
 JOIN labeling_problem q ON q.id = t.problem_id

@@ -113,23 +113,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='OptionPart',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField()),
-                ('kind', models.CharField(choices=[('text', 'text'), ('call', 'tool call'), ('result', 'tool result'), ('diff', 'diff'), ('image', 'image')], max_length=8)),
-                ('text', models.TextField(blank=True)),
-                ('name', models.CharField(blank=True, max_length=200)),
-                ('call_ref', models.CharField(blank=True, max_length=200)),
-                ('media_type', models.CharField(blank=True, max_length=100)),
-                ('data', models.BinaryField(blank=True, null=True)),
-                ('option', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='labeling.option')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('option', 'position'), name='an_option_has_one_part_at_a_position'), models.CheckConstraint(condition=models.Q(('kind', 'image'), ('data', None), _connector='OR'), name='only_images_carry_data')],
-            },
-        ),
-        migrations.CreateModel(
             name='AdjudicationTask',
             fields=[
                 ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='adjudication_task', serialize=False, to='labeling.trace')),
@@ -558,6 +541,52 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('project', 'state', 'day'), name='a_state_is_counted_once_a_day')],
+            },
+        ),
+        migrations.CreateModel(
+            name='StoredImage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('digest', models.CharField(max_length=64)),
+                ('original_sha256', models.CharField(max_length=64)),
+                ('width', models.PositiveIntegerField()),
+                ('height', models.PositiveIntegerField()),
+                ('data', models.BinaryField()),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'digest'), name='a_project_stores_an_image_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='OptionPart',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveSmallIntegerField()),
+                ('kind', models.CharField(choices=[('text', 'text'), ('call', 'tool call'), ('result', 'tool result'), ('diff', 'diff'), ('image', 'image')], max_length=8)),
+                ('text', models.TextField(blank=True)),
+                ('name', models.CharField(blank=True, max_length=200)),
+                ('call_ref', models.CharField(blank=True, max_length=200)),
+                ('media_type', models.CharField(blank=True, max_length=100)),
+                ('option', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='labeling.option')),
+                ('image', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, to='labeling.storedimage')),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('image__isnull', False)), fields=['image'], name='part_by_image')],
+                'constraints': [models.UniqueConstraint(fields=('option', 'position'), name='an_option_has_one_part_at_a_position'), models.CheckConstraint(condition=models.Q(models.Q(('image__isnull', False), ('kind', 'image')), models.Q(models.Q(('kind', 'image'), _negated=True), ('image', None)), _connector='OR'), name='image_parts_have_an_image')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ProblemImage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveSmallIntegerField()),
+                ('description', models.CharField(blank=True, max_length=1000)),
+                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='labeling.storedimage')),
+                ('problem', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='images', to='labeling.problem')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('problem', 'position'), name='a_problem_has_one_image_at_a_position')],
             },
         ),
         migrations.CreateModel(

@@ -35,9 +35,11 @@ from labeling.models.trace import (
     Option,
     OptionPart,
     Problem,
+    ProblemImage,
     Provenance,
     Source,
     Step,
+    StoredImage,
     Trace,
     TraceTag,
 )

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from formats import titles
+from formats import images, titles
 from labeling.models.project import Project
 
 
@@ -113,6 +113,43 @@ class Problem(models.Model):
     def title(self) -> str:
         """One readable line for lists: formulas in plain characters."""
         return titles.make_title(self.text)
+
+
+class StoredImage(models.Model):
+    """An image of a project: a PNG without metadata. It is in the database, so that backups, restores and several
+    machines need nothing else. Owned by `labeling.traces.stored_images`."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.CharField(max_length=64)  # of the pixels
+    original_sha256 = models.CharField(max_length=64)  # of the file that it was first made of
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "digest"], name="a_project_stores_an_image_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.digest[:12]
+
+
+class ProblemImage(models.Model):
+    """An image of a problem, in the order of the placeholders in its text."""
+
+    problem = models.ForeignKey(Problem, on_delete=models.CASCADE, related_name="images", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    image = models.ForeignKey(StoredImage, on_delete=models.PROTECT, related_name="+")
+    description = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["problem", "position"], name="a_problem_has_one_image_at_a_position"),
+        ]
+
+    def __str__(self) -> str:
+        return self.description or f"image {self.position}"
 
 
 class BenchmarkProblem(models.Model):
@@ -277,6 +314,12 @@ class PartKind(models.TextChoices):
     IMAGE = "image", _("image")
 
 
+class OptionPartQuerySet(models.QuerySet["OptionPart"]):
+    def with_images(self) -> "OptionPartQuerySet":
+        """Add size and digest of images, without their content."""
+        return self.select_related("image").defer("image__data").order_by("position")
+
+
 class OptionPart(models.Model):
     """A part of an option that is not plain text only. An option without parts is its text."""
 
@@ -287,13 +330,27 @@ class OptionPart(models.Model):
     name = models.CharField(max_length=200, blank=True)  # of the tool or the file
     call_ref = models.CharField(max_length=200, blank=True)  # joins a result to its call
     media_type = models.CharField(max_length=100, blank=True)
-    data = models.BinaryField(null=True, blank=True)  # of an image
+    # The text of an image is a placeholder with its description.
+    image = models.ForeignKey("StoredImage", null=True, blank=True, on_delete=models.PROTECT, db_index=False)
+
+    objects = OptionPartQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["option", "position"], name="an_option_has_one_part_at_a_position"),
-            models.CheckConstraint(condition=Q(kind="image") | Q(data=None), name="only_images_carry_data"),
+            models.CheckConstraint(
+                condition=Q(kind="image", image__isnull=False) | (~Q(kind="image") & Q(image=None)),
+                name="image_parts_have_an_image",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["image"], condition=Q(image__isnull=False), name="part_by_image"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+    @property
+    def description(self) -> str:
+        """The description of an image."""
+        return images.read_description(self.text)

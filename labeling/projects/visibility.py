@@ -16,7 +16,16 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from events import audit_log
-from labeling.models import Option, OptionPart, Project, SuggestionPlan, VisibilityPlan
+from labeling.models import (
+    Assignment,
+    Option,
+    OptionPart,
+    ProblemImage,
+    Project,
+    SuggestionPlan,
+    VisibilityDraw,
+    VisibilityPlan,
+)
 from labeling.models.trace import PartKind, StepKind
 from labeling.models.visibility import VisibilityCondition
 
@@ -114,8 +123,8 @@ def hide_steps(steps: Iterable[dict[str, Any]], condition: str | None) -> list[d
 def list_visible(options: QuerySet[Option], condition: str | None) -> list[Option]:
     """Return the visible options with their visible parts. Those of a step that is not rated are context."""
     if condition not in _HIDDEN_KINDS:
-        return list(options.prefetch_related("parts"))
-    parts = OptionPart.objects.order_by("position")
+        return list(options.prefetch_related(Prefetch("parts", OptionPart.objects.with_images())))
+    parts = OptionPart.objects.with_images()
     is_action, is_text = Q(option__step__kind=StepKind.ACTION), Q(kind=PartKind.TEXT)
     hidden = is_text if condition == VisibilityCondition.ACTIONS else ~is_text
     has_parts = Exists(OptionPart.objects.filter(option=OuterRef("pk")))
@@ -130,6 +139,26 @@ def list_visible(options: QuerySet[Option], condition: str | None) -> list[Optio
         elif not is_hidden(condition, step.kind):
             visible.append(option)
     return visible
+
+
+def may_see_image(*, user_id: int, image_id: int) -> bool:
+    """Return whether a trace that is or was assigned to the user shows the image. It may be hidden from the user in one
+    trace and shown in another."""
+    assigned = Assignment.objects.filter(rater__user=user_id)
+    if ProblemImage.objects.filter(image=image_id, problem__traces__in=assigned.values("trace")).exists():
+        return True
+    parts = OptionPart.objects.filter(image=image_id, option__step__trace__in=assigned.values("trace"))
+    places = list(parts.order_by().distinct().values_list("option__step__trace", "option__step__kind"))
+    draws = VisibilityDraw.objects.filter(
+        assignment__in=assigned, assignment__trace__in={trace for trace, _kind in places}
+    )
+    conditions: dict[int, set[str]] = {}
+    for trace, condition in draws.values_list("assignment__trace", "condition"):
+        conditions.setdefault(trace, set()).add(condition)
+    return any(
+        not any(is_part_hidden(condition, kind, PartKind.IMAGE) for condition in conditions.get(trace, ()))
+        for trace, kind in places
+    )
 
 
 def _hide_parts(step: dict[str, Any], condition: str | None) -> dict[str, Any]:

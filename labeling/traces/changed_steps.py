@@ -26,7 +26,7 @@ from labeling.models.queue import SamplingSource
 from labeling.models.trace import TraceKind
 from labeling.quality.adjudication import withdraw_traces
 from labeling.queue.slots import GOLD_SOURCES
-from labeling.traces import tags
+from labeling.traces import stored_images, tags
 from labeling.traces.trace_rows import ImportRows, NumberedRecord, TraceRows, lock_project_import
 
 MAX_STEPS = 400  # of a trace that is changed by hand
@@ -65,10 +65,10 @@ def has_changeable_steps(trace: Trace, *, assignments: Iterable[Assignment], is_
 def load_step_records(trace: Trace) -> list[StepRecord]:
     """Load the steps of a trace with all their options and parts."""
     parts: dict[int, list[PartRecord]] = {}
-    for part in OptionPart.objects.filter(option__step__trace=trace).order_by("option_id", "position"):
-        data = None if part.data is None else bytes(part.data)
-        record = PartRecord(part.kind, part.text, part.name, part.call_ref, part.media_type, data)
-        parts.setdefault(part.option_id, []).append(record)
+    columns = ("option_id", "kind", "text", "name", "call_ref", "media_type", "image__digest")
+    rows = OptionPart.objects.filter(option__step__trace=trace).order_by("option_id", "position").values_list(*columns)
+    for option_id, *values, digest in rows:
+        parts.setdefault(option_id, []).append(PartRecord(*values, digest=digest or ""))
     options: dict[int, list[OptionRecord]] = {}
     for row in Option.objects.filter(step__trace=trace).order_by("step_id", "position"):
         option = OptionRecord(row.text, row.origin, tuple(parts.get(row.pk, ())))
@@ -208,8 +208,10 @@ def _make_record(old: Trace, steps: list[StepRecord]) -> TraceRecord:
             problem.reference_solution if problem.has_reference_solution else UNSET,
             problem.ref,
             problem.domain,
+            stored_images.list_problem_images(problem),
         ),
         steps=steps,
+        images=stored_images.list_trace_images(old),
         ref=old.ref,
         answer=old.answer,
         verifier_score=old.verifier_score,

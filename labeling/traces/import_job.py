@@ -35,6 +35,7 @@ from labeling.traces.scan import ImportOptions, ImportReport
 
 KIND = undo.IMPORT_KIND
 CHUNK_RECORDS = 1000  # records per transaction
+CHUNK_IMAGE_BYTES = 64 * 1024**2  # of their images, which are in memory together
 PROGRESS_EVERY = 2000  # records between two progress reports of a scan
 
 
@@ -137,11 +138,12 @@ def run_import(
     report: dict[str, Any] | None = None,
     bad_lines_path: Path | None = None,
     is_isolated: bool = False,
+    images: Path | None = None,
 ) -> Iterator[JobProgress | Chunk]:
     """Yield progress while the file is scanned, then a function that writes each chunk.
 
     `checkpoint` and `report` come from the last chunk that was written, if any. An isolated import reads the file in a
-    process with limits, because other work depends on this process.
+    process with limits, because other work depends on this process. `images` is as in `scan.read_records`.
     """
     source = Source.objects.get(pk=request.source)
     path = Path(request.path)
@@ -150,10 +152,10 @@ def run_import(
         _check_file_unchanged(path, watch)
         with record_spool.open_spool(Path(settings.DATA_DIR)) as spool:
             if "done" in checkpoint:
-                yield from _read_again(request, spool, checkpoint, watch, is_isolated=is_isolated)
+                yield from _read_again(request, spool, checkpoint, watch, is_isolated=is_isolated, images=images)
                 scanned = msgspec.convert(report, ImportReport)
             else:
-                scanned = yield from _scan_file(request, spool, bad_lines_path, is_isolated=is_isolated)
+                scanned = yield from _scan_file(request, spool, bad_lines_path, is_isolated=is_isolated, images=images)
             project, gold_use = Project.objects.get(pk=request.project), GoldUse(request.choices.gold_use)
             state = LoadState(
                 project=project, source=source, labels=request.choices.labels, gold_use=gold_use, by=by, report=scanned
@@ -197,13 +199,25 @@ def _next_records(
 ) -> list[TraceRecord | BadLine]:
     """Read the next records, and check that they belong to the file that was scanned."""
     try:
-        part = list(islice(records, CHUNK_RECORDS))
+        part = _take_records(records)
     except input_files.UnreadableFile:
         if watch.is_same():
             raise
         part = []
     if not watch.is_same():
         raise FileChanged(_("The file changed during its import. Import it again."))
+    return part
+
+
+def _take_records(records: Iterator[TraceRecord | BadLine]) -> list[TraceRecord | BadLine]:
+    part: list[TraceRecord | BadLine] = []
+    n_bytes = 0
+    for record in islice(records, CHUNK_RECORDS):
+        part.append(record)
+        if isinstance(record, TraceRecord):
+            n_bytes += sum(len(image.data) for image in record.images)
+        if n_bytes > CHUNK_IMAGE_BYTES:
+            break
     return part
 
 
@@ -224,10 +238,11 @@ def _read_again(
     watch: input_files.FileWatch,
     *,
     is_isolated: bool,
+    images: Path | None,
 ) -> Iterator[JobProgress]:
     """Read the file of an import that was interrupted. Raises FileChanged if it is not the same any more."""
     try:
-        for _progress in _spool_records(request, spool, is_isolated=is_isolated):
+        for _progress in _spool_records(request, spool, is_isolated=is_isolated, images=images):
             check_free_space()
             yield JobProgress(checkpoint["done"], checkpoint.get("total"))
     except input_files.UnreadableFile:
@@ -235,14 +250,16 @@ def _read_again(
         raise
 
 
-def _spool_records(request: ImportRequest, spool: RecordSpool, *, is_isolated: bool) -> Iterator[ScanProgress]:
+def _spool_records(
+    request: ImportRequest, spool: RecordSpool, *, is_isolated: bool, images: Path | None
+) -> Iterator[ScanProgress]:
     """Read the file into the spool. The last progress has the report."""
     path = Path(request.path)
     if is_isolated:
         yield from file_process.scan_file(path, request.choices, spool)
         return
     file_scan, bad_lines, number = scan.ImportScan(), list[BadLine](), 0
-    for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan)):
+    for number, record in enumerate(scan.read_records(path, request.choices, scan=file_scan, images=images)):
         spool.add(record)
         if isinstance(record, BadLine):
             bad_lines.append(record)
@@ -253,12 +270,17 @@ def _spool_records(request: ImportRequest, spool: RecordSpool, *, is_isolated: b
 
 
 def _scan_file(
-    request: ImportRequest, spool: RecordSpool, bad_lines_path: Path | None, *, is_isolated: bool
+    request: ImportRequest,
+    spool: RecordSpool,
+    bad_lines_path: Path | None,
+    *,
+    is_isolated: bool,
+    images: Path | None,
 ) -> Generator[JobProgress, None, ImportReport]:
     """Read the whole file before anything is written. Raises `FileHasBadLines` if the import is strict."""
     size, report = Path(request.path).stat().st_size, ImportReport()
     with scan.open_bad_lines(bad_lines_path) as write_bad_line:
-        for progress in _spool_records(request, spool, is_isolated=is_isolated):
+        for progress in _spool_records(request, spool, is_isolated=is_isolated, images=images):
             for bad_line in progress.bad_lines:
                 write_bad_line(bad_line)
             check_free_space()

@@ -16,7 +16,6 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import User
-from formats import near_duplicates
 from formats.near_duplicates import TextCollection
 from formats.records import PREGENERATED, BadLine, SubmissionRecord, TraceRecord, TurnRecord
 from jobs import paging
@@ -124,7 +123,7 @@ def _count_added(report: ImportReport, rows: ImportRows, traces: TraceRows, numb
 def _register_benchmark_problems(state: LoadState, numbered: list[NumberedRecord], now: dt.datetime) -> None:
     """Add all problems of a benchmark file to its list, including those that the project already had."""
     if state.source.purpose == SourcePurpose.BENCHMARK:
-        digests = {near_duplicates.digest_normalized(record.problem.text) for record, _ in numbered}
+        digests = {trace_rows.digest_normalized_problem(record.problem) for record, _ in numbered}
         state.report.benchmark_problems += benchmarks.register_problems(
             source=state.source, normal_digests=digests, now=now
         )

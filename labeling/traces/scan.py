@@ -23,9 +23,11 @@ from jobs.failures import JobFailed
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import trace_rows
+from labeling.traces.record_images import load_images
 
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
+PREVIEW_IMAGES = 20  # that a preview decodes; of the others it checks the size
 BAD_LINES_KEPT = 1000
 METADATA_NAMES_KEPT = 50
 TASK_RECORDS = 200  # records of which the kind of task is counted
@@ -98,6 +100,8 @@ class ImportReport(Struct):
     tasks: dict[str, int] = {}  # kinds of tasks of the first records
     private: dict[str, int] = {}
     masked: int = 0
+    with_images: int = 0  # records
+    images: int = 0  # in these records
 
     # The import result.
     problems_added: int = 0
@@ -126,6 +130,8 @@ class ImportReport(Struct):
         _add_counts(self.outcomes, [{True: "right", False: "wrong", None: "unknown"}[record.is_right]])
         if record.provenance and record.provenance.segmenter:
             _add_counts(self.segmenters, [record.provenance.segmenter])
+        self.with_images += bool(record.images)
+        self.images += len(record.images)
         for name in record.metadata:
             if name in self.metadata or len(self.metadata) < METADATA_NAMES_KEPT:
                 _add_counts(self.metadata, [name])
@@ -234,17 +240,27 @@ def resolve_format(path: Path, choices: ImportOptions) -> str:
 
 
 def read_records(
-    path: Path, choices: ImportOptions, *, scan: ImportScan | None = None
+    path: Path,
+    choices: ImportOptions,
+    *,
+    scan: ImportScan | None = None,
+    n_decoded: int | None = None,
+    images: Path | None = None,
 ) -> Iterator[TraceRecord | BadLine]:
-    """Yield every record as it is imported: private data masked, ratings attributed to their labeler."""
+    """Yield every record as it is imported: images loaded, private data masked, ratings attributed to their labeler.
+    With `n_decoded`, only this many images are decoded. `images` is a folder or an archive of images: only callers who
+    may read any file may choose it."""
     with input_files.open_file(path) as stream:
         if scan is not None:
             scan.begin(stream)
         table = input_files.detect_table_kind(path)
         columns = choices.column_names()
-        for record in catalog.read_traces(
+        records = catalog.read_traces(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
-        ):
+        )
+        if catalog.get_input_format(choices.format).has_images:
+            records = load_images(records, path, place=images, n_decoded=n_decoded)
+        for record in records:
             if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
                 scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
             prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
@@ -262,9 +278,11 @@ def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) ->
     first: list[TraceRecord] = []
     n_read = 0
     try:
-        for record in islice(read_records(path, choices, scan=scan), PREVIEW_SCAN_LIMIT):
+        records = read_records(path, choices, scan=scan, n_decoded=PREVIEW_IMAGES)
+        for record in islice(records, PREVIEW_SCAN_LIMIT):
             n_read += 1
             if isinstance(record, TraceRecord) and len(first) < PREVIEW_RECORDS:
+                record.images = []  # a preview names images and does not show them
                 first.append(record)
     except input_files.UnreadableFile:
         if not is_cut or not first:
@@ -410,6 +428,7 @@ def _content_figures(report: ImportReport) -> Iterator[ReportFigure]:
     for name, n in sorted(report.finish_reasons.items()):
         yield _count(_("finish reason %s") % name if name != "None" else _("no finish reason"), n)
     yield from _nonzero_counts((_("steps written by raters"), report.written_steps))
+    yield from _nonzero_counts((_("records with images"), report.with_images), (_("images"), report.images))
     for name, n in sorted(report.metadata.items()):
         yield _count(_("field %s, kept as metadata") % name, n)
 

@@ -41,6 +41,7 @@ from labeling.models import (
     OptionPart,
     PairedTrace,
     Problem,
+    ProblemImage,
     Project,
     Provenance,
     Rater,
@@ -52,7 +53,7 @@ from labeling.models import (
     TraceAnswer,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
-from labeling.traces import packed_rows
+from labeling.traces import packed_rows, stored_images
 from rawsql import BulkRow, BulkTable, foreign_keys
 
 PROBLEM = BulkTable(
@@ -67,7 +68,10 @@ TRACE = BulkTable(
     "metadata",
 )
 PAIRED = BulkTable(PairedTrace, "trace_id", "project_id", "pair", "half")
-PART = BulkTable(OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "data")
+PART = BulkTable(
+    OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "image_id"
+)
+PROBLEM_IMAGE = BulkTable(ProblemImage, "id", "problem_id", "position", "image_id", "description")
 ASSIGNMENT = BulkTable(
     Assignment,
     *("id", "project_id", "rater_id", "trace_id", "purpose", "attempt", "origin", "state", "submitted_at"),
@@ -92,14 +96,20 @@ JUDGMENT = BulkTable(
 ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
-CHILD_TABLES = (PAIRED, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
+CHILD_TABLES = (PAIRED, PROBLEM_IMAGE, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
-    """Digest text, answer and solution. An absent value differs from null."""
+    """Digest text, answer, solution and images. An absent value differs from null."""
     answer = None if problem.answer is UNSET else [problem.answer]
     solution = None if problem.solution is UNSET else [problem.solution]
-    return _digest([problem.text, answer, solution])
+    shown = [[image.digest for image in problem.images]] if problem.images else []
+    return _digest([problem.text, answer, solution, *shown])
+
+
+def digest_normalized_problem(problem: ProblemRecord) -> str:
+    """Digest the normalized text. Problems with the same text and different images are different problems."""
+    return near_duplicates.digest_normalized("\n".join([problem.text, *(image.digest for image in problem.images)]))
 
 
 def digest_trace(record: TraceRecord, *, problem: str, occurrence: int) -> str:
@@ -141,7 +151,9 @@ def _take_place(text: str, free: list[int], known: list[str]) -> int:
 
 
 def _part_fields(option: OptionRecord) -> list[object]:
-    return [[part.kind, part.text, part.name, part.call_ref, part.media_type, part.data] for part in option.parts]
+    return [
+        [part.kind, part.text, part.name, part.call_ref, part.media_type, part.digest or None] for part in option.parts
+    ]
 
 
 def _digest(value: object) -> str:
@@ -236,6 +248,7 @@ class TraceRows:
         self._step_ids = rawsql.new_ids(packed_rows.STEP.name)  # of those that ratings add
         self._option_ids = rawsql.new_ids(packed_rows.OPTION.name)
         self._provenances: dict[str, int] = {}
+        self._images: dict[str, int] = {}  # ids by digest
         self.by_record: list[TraceRef] = []
         self.added: list[TraceRef] = []
         self.undone: list[int] = []  # existing traces whose import was undone
@@ -243,6 +256,8 @@ class TraceRows:
 
     def find_or_add(self, numbered: Sequence[NumberedRecord]) -> None:
         """Find or make the trace of each record."""
+        if images := [image for record, _ in numbered for image in record.images]:
+            self._images = stored_images.find_or_add_images(project_id=self._project.pk, images=images)
         problem_digests = [digest_problem(record.problem) for record, _ in numbered]
         problems = self._find_or_add_problems(problem_digests, [record.problem for record, _ in numbered])
         digests = [
@@ -298,7 +313,7 @@ class TraceRows:
 
     def _add_problem(self, digest: str, problem: ProblemRecord) -> tuple[int, bool]:
         pk = self._rows.new_id[PROBLEM]()
-        normal = near_duplicates.digest_normalized(problem.text)
+        normal = digest_normalized_problem(problem)
         is_reserve = is_in_reserve(normal, self._project.reserve_problem_share)
         self._rows.by_table[PROBLEM].append(
             (
@@ -309,6 +324,9 @@ class TraceRows:
                 *(is_reserve, self._source.pk),
             )
         )
+        for position, image in enumerate(problem.images):
+            row = self._rows.new_id[PROBLEM_IMAGE](), pk, position, self._images[image.digest], image.description[:1000]
+            self._rows.by_table[PROBLEM_IMAGE].append(row)
         return pk, is_reserve
 
     def _find(self, digests: list[str]) -> dict[str, TraceRef]:
@@ -379,7 +397,7 @@ class TraceRows:
             self._rows.by_table[PART].append(
                 (
                     *(self._rows.new_id[PART](), option_id, position, part.kind, part.text, part.name, part.call_ref),
-                    *(part.media_type, part.data),
+                    *(part.media_type, self._images[part.digest] if part.kind == "image" else None),
                 )
             )
 

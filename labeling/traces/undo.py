@@ -28,6 +28,7 @@ from labeling.models import Assignment, Consensus, ManifestRow, Problem, Source,
 from labeling.models.trace import TraceQuerySet
 from labeling.quality.gold import delete_unopened_gold
 from labeling.quality.project_stats import mark_existing_stats_stale, reset_trace_count
+from labeling.traces import stored_images
 from labeling.traces.trace_rows import UNDONE_REASON, lock_project_import
 from rawsql import foreign_keys
 
@@ -165,6 +166,7 @@ def _remove_traces(traces: list[_RemovableTrace], now: dt.datetime) -> None:
 def _remove_problems(source: Source, removed: list[_RemovableTrace]) -> int:
     """Remove the problems of the file that have no trace any more."""
     ids = sorted({trace.problem_id for trace in removed})
+    rawsql.fetch_rows(_DELETE_PROBLEM_IMAGES, {"source": source.pk, "problems": ids})
     return len(foreign_keys.delete_rows("labeling_problem", _DELETE_PROBLEMS, {"source": source.pk, "problems": ids}))
 
 
@@ -183,6 +185,10 @@ DELETE FROM labeling_queueentry WHERE trace_id = ANY (%(traces)s)"""
 _DELETE_TRACES = """
 DELETE FROM labeling_trace WHERE id = ANY (%(traces)s)
 RETURNING id"""
+_DELETE_PROBLEM_IMAGES = """
+DELETE FROM labeling_problemimage USING labeling_problem problem
+WHERE problem_id = problem.id AND problem.id = ANY (%(problems)s) AND source_id = %(source)s
+  AND NOT EXISTS (SELECT FROM labeling_trace trace WHERE trace.problem_id = problem.id)"""
 _DELETE_PROBLEMS = """
 DELETE FROM labeling_problem problem
 WHERE id = ANY (%(problems)s) AND source_id = %(source)s
@@ -197,6 +203,7 @@ def _finish_undo(source: Source, undone: UndoProgress, by: User | None, now: dt.
     without_trace = ~Exists(Trace.objects.filter(problem=OuterRef("pk")))
     empty = list(Problem.objects.filter(without_trace, source=source).values_list("pk", flat=True))
     undone.problems_removed += Problem.objects.filter(pk__in=empty).delete()[1].get("labeling.Problem", 0)
+    stored_images.delete_unused_images(project_id=source.project_id)
     listed = benchmarks.forget_source(source=source, now=now)
     counts = {"removed": undone.removed, "withdrawn": undone.withdrawn, "problems": undone.problems_removed}
     audit_log.log_event(

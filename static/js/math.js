@@ -1,5 +1,6 @@
 // Typeset the formulas of a server-rendered page. Without it, their source is shown.
 
+import "./image_zoom.js";
 import { loadMath, typeset } from "./work/nodes.js";
 import { json, loadRenderers, problemBody } from "./work/rendering.js";
 

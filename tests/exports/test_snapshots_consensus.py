@@ -63,6 +63,7 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     assert [(row["step"], row["chosen"], row["rejected"]) for row in found["pairs"]] == [(1, "Add two.", "Take two.")]
     assert [row["label"] for row in found["processbench"]] == [ERROR]
     assert [row["labels"] for row in found["native"]] == [[1, 1, -1]]
+    assert [row["response"]["process_correctness"] for row in found["visual_process_bench"]] == [[1, 1, -1]]
     assert [row["first_error"] for row in found["first_errors"] if row["by"] == "consensus"] == [ERROR]
     assert [error["location"] for row in found["trail"] for error in row["errors"]] == [str(ERROR)]
     labels = {(row["step"], row["option"]): row["label"] for row in found["steps"]}
@@ -72,6 +73,7 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     assert all(row["n_raters"] for row in beyond), "ratings after the error are kept"
     assert set(found) == {
         "trl",
+        "visual_process_bench",
         "math_shepherd",
         "rlhflow",
         "pairs",

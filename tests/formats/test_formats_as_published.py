@@ -241,22 +241,25 @@ def test_solution_in_a_chat_is_split_inside_its_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "place"),
+    ("message", "value"),
     [
         (
-            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]},
-            "type",
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://other.test/a.png"}}]},
+            "https://other.test/a.png",
         ),
-        ({"role": "user", "content": [{"type": "image", "source": {"data": "AA"}}]}, "type"),
-        ({"role": "exit", "content": "diff"}, "role"),
+        (
+            {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "http://other.test/a"}}]},
+            "http://other.test/a",
+        ),
+        ({"role": "user", "content": [{"type": "input_audio"}]}, "input_audio"),
+        ({"role": "exit", "content": "diff"}, "exit"),
     ],
 )
-def test_chat_refuses_what_cannot_be_shown_at_its_place(message: dict[str, Any], place: str) -> None:
+def test_chat_refuses_what_cannot_be_shown_at_its_place(message: dict[str, Any], value: str) -> None:
     line = json.dumps({"messages": [QUESTION, message, REPLY]})
     _, records, (bad,) = read(line.encode())
     assert records == []
-    value = json.dumps(message["role"] if place == "role" else message["content"][0]["type"])
-    assert line[bad.column - 1 :].startswith(value)
+    assert line[bad.column - 1 :].startswith(json.dumps(value))
 
 
 def test_mini_swe_agent_is_not_a_chat() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import zstandard
 
 from formats import input_files
 from formats.input_files import UnreadableFile
+from tests.image_files import make_zip
 
 TEXT = b'{"a": 1}\n' * 1000
 
@@ -109,3 +111,32 @@ def test_open_file_refuses_pipes_folders_and_devices(tmp_path: Path) -> None:
 )
 def test_table_kind_depends_on_the_file_name(name: str, expected: str | None) -> None:
     assert input_files.detect_table_kind(Path(name)) == expected
+
+
+def test_archive_is_read_as_its_file_of_records(tmp_path: Path) -> None:
+    path = make_zip(tmp_path / "a.zip", {"d/table.csv": b"x,y\n", "d/a.png": b"", "__MACOSX/d/table.csv": b""})
+    with input_files.open_file(path) as stream:
+        assert stream.read() == b"x,y\n"
+    assert input_files.detect_table_kind(path) == "csv"
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"a.png": b""}, {"a.csv": b"", "b.csv": b""}, {"a.jsonl": b"", "b.jsonl": b""}, {"a.txt": b""}]
+)
+def test_archive_without_exactly_one_file_of_records_is_refused(files: dict[str, bytes], tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile):
+        input_files.open_file(make_zip(tmp_path / "a.zip", files))
+
+
+def test_archive_that_unpacks_to_too_much_or_is_damaged_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.jsonl", bytes(1_000_000))
+    with input_files.open_file(path, free=1000) as stream, pytest.raises(UnreadableFile):
+        stream.read()
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(UnreadableFile):
+        input_files.open_file(path)
+    path.write_bytes(b"PK\x03\x04")
+    with pytest.raises(UnreadableFile):
+        input_files.open_file(path)

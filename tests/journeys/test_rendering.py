@@ -1,6 +1,5 @@
 """Rendering of traces in a browser: agents, images, long output, right-to-left text; error boxes, active time."""
 
-import base64
 import datetime as dt
 from typing import Any
 
@@ -13,13 +12,11 @@ from labeling.models import Assignment, Judgment, Option, OptionPart, Step, Step
 from people import members
 from people.models import Role
 from tests import factories
+from tests.image_files import make_image
 from tests.journeys.conftest import Visit, accessibility_violations
 from tests.journeys.test_work import RaterDay, eventually, press, ratings, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 KINDS = ("user", "reasoning", "action", "observation", "answer")
 
 
@@ -38,10 +35,10 @@ def as_agent(day: RaterDay) -> None:
         ),
         (2, {"kind": "diff", "name": "a.py", "text": "@@ -1 +1 @@\n-old\n+new"}),
         (3, {"kind": "result", "name": "edit", "text": "line of output\n" * 800}),
-        (3, {"kind": "image", "name": "The plot", "media_type": "image/png", "data": PNG}),
     ]
     for number, (position, fields) in enumerate(parts):
         OptionPart.objects.create(option=options[position], position=number, **fields)
+    factories.make_image_part(options[3], position=len(parts), description="The plot", data=make_image(size=(800, 600)))
 
 
 def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
@@ -60,9 +57,9 @@ def test_agent_trace_is_rated_by_keyboard(visit: Visit) -> None:
     assert (output.text_content() or "").count("line of output") == 800
     fold.click()
     assert output.inner_text().count("line of output") == 19
-    image = page.locator("img.step__image")
+    image = page.locator("img.picture__image")
     image.scroll_into_view_if_needed()
-    expect(image).to_have_js_property("naturalWidth", 1)
+    expect(image).to_have_js_property("naturalWidth", 800)
     assert not accessibility_violations(page)
     press(page, "3")  # the highlighted step is out of sight: the key only brings it back
     press(page, "313")

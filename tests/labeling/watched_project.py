@@ -39,7 +39,7 @@ def make_agent_trace(project: Project) -> Trace:
     OptionPart.objects.bulk_create(
         OptionPart(option=action, position=place, kind=kind, text=text) for place, (kind, text) in enumerate(parts)
     )
-    OptionPart.objects.create(option=action, position=2, kind="image", media_type="image/png", data=b"png")
+    factories.make_image_part(action, position=2)
     return trace
 
 

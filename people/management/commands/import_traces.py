@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from formats import catalog, input_files, segmenters
+from formats import catalog, input_files, segmenters, zip_archives
 from formats.privacy import PRIVACY_MODES
 from jobs import runner
 from jobs.failures import JobFailed
@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
-        add("file", help="a path (.gz and .zst are unpacked) or the address of an object: s3://bucket/name")
+        add("file", help="a path (.gz, .zst and .zip are unpacked) or the address of an object: s3://bucket/name")
         add("--project", required=True, metavar="SLUG", help="the slug of the project")
         add(
             "--by",
@@ -89,6 +89,12 @@ class Command(BaseCommand):
             choices=PRIVACY_MODES,
             help="what to do with email addresses, phone numbers and secret keys",
         )
+        add(
+            "--images",
+            type=Path,
+            metavar="PLACE",
+            help="folder or ZIP archive of the images; default: the folder of the file",
+        )
         add("--licence", default="", help="license of the data")
         add("--source", dest="statement", default="", metavar="TEXT", help="origin of the data")
         add("--lenient", dest="is_lenient", action="store_true", help="skip bad lines instead of rejecting the file")
@@ -125,12 +131,17 @@ class Command(BaseCommand):
         choices = ImportOptions(**{name: options[name] for name in ImportOptions.__struct_fields__})
         choices.check()
         path = self._locate_file(options["file"], bar)
+        images = options["images"]
+        if images is None and path.suffix.lower() != zip_archives.SUFFIX:
+            images = path.parent
         with input_files.open_file(path):
             scan.resolve_format(path, choices)  # before a project is created for an unreadable file
         by = _find_user(options["by"])
         project = self._ensure_project(options["project"], by, now)
         request = import_job.prepare_import(project=project, path=path, choices=choices, now=now)
-        chunks = import_job.run_import(request, checkpoint={}, by=by, bad_lines_path=options["bad_lines"])
+        chunks = import_job.run_import(
+            request, checkpoint={}, by=by, bad_lines_path=options["bad_lines"], images=images
+        )
         for progress in runner.run_here(chunks):
             if "read" in (scanned := progress.result or {}):
                 bar.show(str(SCAN_LABEL), scanned["read"] // 1000, scanned["size"] // 1000)

@@ -1,5 +1,6 @@
 // Render the formulas and code of traces on leads' pages. The server sends plain text.
 
+import "../image_zoom.js";
 import { loadMath, typeset } from "../work/nodes.js";
 import { answerBody, loadRenderers, problemBody } from "../work/rendering.js";
 

@@ -2,6 +2,7 @@
 // Ratings and texts are in the browser's storage from the first keystroke until the server has confirmed them. A decision
 // is stored in the same way, so that it survives a reload, and sent until the server answers; repeating it is harmless.
 
+import "../image_zoom.js";
 import { ActiveClock } from "../work/clock.js";
 import { parsePage } from "../work/html.js";
 import { Limited, LoggedOut, Refused, get, post } from "../work/network.js";

@@ -1,6 +1,6 @@
 // Map keys, clicks and touches to actions of the page. A held key acts once, except for moving between steps.
 
-import { loadLater, withPanel } from "./later.js";
+import { enlargeImage, loadLater, withPanel } from "./later.js";
 import { bindNavigation, explain, goToMissing, goToUnrated, markRecovery, move, searchClause, withEvidence } from "./navigation.js";
 import { stopFromRow } from "./trace_view.js";
 
@@ -23,7 +23,7 @@ function actions(page) {
     fold: () => page.view.toggleProblem(), explain: () => explain(page),
     open_output: (isAll) => page.reader.perform("toggleOutput", isAll), go_to: () => page.reader.perform("goToStep"),
     find: () => page.reader.perform("find"), source: (isProblem) => page.reader.perform("toggleSource", isProblem),
-    copy: () => page.reader.perform("copy"), differences: () => page.reader.perform("toggleDifferences"),
+    enlarge: (isLit, button) => enlargeImage(page, button), copy: () => page.reader.perform("copy"), differences: () => page.reader.perform("toggleDifferences"),
   };
 }
 

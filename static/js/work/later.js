@@ -32,5 +32,22 @@ export const withPanel = (page, act) =>
     () => page.dock.showToast(getString("panel_offline")),
   );
 
+// The image of a button, or the nearest one at or before the highlighted step.
+export function enlargeImage(page, button) {
+  const chosen = button?.matches("[data-act=enlarge]") ? button : findImage(page);
+  if (!chosen) return page.dock.showToast(getString("no_image"));
+  return import("./lazy/image_dialog.js").then(
+    ({ openImage }) => openImage(chosen),
+    () => page.dock.showToast(getString("not_loaded")),
+  );
+}
+
+function findImage(page) {
+  const row = page.current ? page.view?.rowFor(page.current) : null;
+  const shown = [...(page.view?.node.querySelectorAll("[data-act=enlarge]") ?? [])].filter((each) => each.checkVisibility());
+  const isBefore = (each) => !row || row.contains(each) || row.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_PRECEDING;
+  return shown.find((each) => row?.contains(each)) ?? shown.findLast(isBefore);
+}
+
 // The labels of a machine beside the steps, for raters who were drawn to see them.
 export const showSuggestions = (page, view) => import("./lazy/suggestions.js").then((suggestions) => suggestions.show(page, view), () => {});

@@ -7,6 +7,7 @@ const FENCE = /```[^\n]*\n([\s\S]*?)(?:```|$)/g;
 const FOLD_STEP_AT = 6000; // characters; of a longer step, only the beginning is shown at first
 const FOLD_CONTEXT_AT = 1500; // characters of a message or rules, which no one rates
 const FOLD_MODULE_AT = 1000; // characters; shorter texts are never folded
+const MAX_IMAGE_HEIGHT = 448; // pixels; larger images are seen whole when they are enlarged
 const CODE = /`([^`\n]+)`/g;
 const BARE = /\\[a-zA-Z]{2,}|[\w)}]\^[\w({-]/; // occurs only in formulas
 const NAMES = /\\(?:(?:begin|end|text\w*|math\w+|operatorname)\s*\{[^{}]*\}|[a-zA-Z]+)/g;
@@ -147,11 +148,17 @@ function part(item, getString, { isContext, next }) {
 }
 
 function image(item, getString) {
-  const node = element("img", "step__image");
-  node.src = item.url;
-  node.alt = item.name || getString("image");
-  node.loading = "lazy";
-  return node;
+  const node = element("img", "picture__image");
+  const scale = Math.min(1, MAX_IMAGE_HEIGHT / item.height);
+  Object.assign(node, { alt: item.description || getString("image"), loading: "lazy", src: item.url });
+  // With its size the image has its place before it is loaded, so that the highlighted step does not move.
+  Object.assign(node, { width: Math.round(item.width * scale), height: Math.round(item.height * scale) });
+  const button = element("button", "picture__zoom", node, element("span", "sr", getString("enlarge")));
+  button.type = "button";
+  button.dataset.act = "enlarge";
+  const figure = element("figure", "picture", button);
+  if (item.description) figure.append(Object.assign(element("figcaption", "", item.description), { dir: "auto" }));
+  return figure;
 }
 
 const PART_KINDS = { text: "reasoning", call: "action", diff: "action", result: "observation" };
@@ -177,8 +184,18 @@ export function optionBody(step, option, getString, { next = "" } = {}) {
   return body;
 }
 
-export function problemBody(text) {
-  return prose(text);
+// A text with a placeholder for each of its images.
+export function problemBody(text, images = [], getString = null) {
+  const out = document.createDocumentFragment();
+  let rest = text;
+  for (const each of images) {
+    const at = rest.indexOf(each.text);
+    if (rest.slice(0, Math.max(0, at)).trim()) out.append(prose(rest.slice(0, at).replace(/\n$/, "")));
+    out.append(image(each, getString));
+    if (at >= 0) rest = rest.slice(at + each.text.length).replace(/^\n/, "");
+  }
+  if (rest.trim() || !images.length) out.append(prose(rest));
+  return out;
 }
 
 // A reference answer: math datasets often omit the dollar signs, so a bare formula is typeset; text with words is not.

@@ -39,7 +39,7 @@ export class TraceView {
 
   #build() {
     const { problem } = this.work.trace;
-    slot(this.node, "problem").replaceChildren(problemBody(problem.text));
+    slot(this.node, "problem").replaceChildren(problemBody(problem.text, problem.images, this.getString));
     slot(this.node, "domain").textContent = problem.domain || this.getString("problem");
     slot(this.node, "count").textContent = this.getString("steps", { count: this.work.rateable().length });
     const verdict = slot(this.node, "verdict");

@@ -160,7 +160,7 @@ def test_query_count_does_not_depend_on_the_set_size(
     walk_in(rater)
     onboarding_project.add_gold_trace(project, GoldUse.TRAINING, n)
     assignment = onboarding_project.rate_next(rater, timezone.now())
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         page(client, "lesson", assignment.pk)
 
 

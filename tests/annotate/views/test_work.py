@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts import rate_limits
 from accounts.models import User
-from labeling.models import Assignment, Judgment, Option, OptionPart, Project, Rater, RatingEdit, Submission, Trace
+from labeling.models import Assignment, Judgment, Option, Project, Rater, RatingEdit, Submission, Trace
 from people.models import Membership
 from tests import factories
 
@@ -82,12 +82,15 @@ def test_claim_shows_the_verdict_if_the_project_does(
 
 def test_claim_includes_images_of_plain_traces(project: Project) -> None:
     for option in Option.objects.filter(step__position=0):
-        OptionPart.objects.create(
-            option=option, position=0, kind="image", name="Plot", media_type="image/png", data=b"x"
-        )
-    trace = AtWork(project).claim()
+        factories.make_image_part(option, description="A plot")
+    me = AtWork(project)
+    trace = me.claim()
     assert trace["is_agent"] is False
-    assert [part["kind"] for part in trace["steps"][0]["options"][0]["parts"]] == ["image"]
+    [part] = trace["steps"][0]["options"][0]["parts"]
+    assert (part["kind"], part["description"], part["width"], part["height"]) == ("image", "A plot", 8, 6)
+    sent = me.client.get(part["url"])
+    assert (sent.content, sent["Content-Type"], sent["X-Content-Type-Options"]) == (b"png", "image/png", "nosniff")
+    assert {"private", "immutable"} <= {word.strip() for word in sent["Cache-Control"].split(",")}
 
 
 def test_claim_on_an_empty_queue_is_refused_with_a_message(project: Project) -> None:

@@ -11,7 +11,7 @@ from labeling import assignments, queue
 from labeling.assignments.errors import EditRefused
 from labeling.datasets import manifest
 from labeling.datasets.selection import ManifestFilters
-from labeling.models import Assignment, OptionPart, Project, VisibilityDraw, VisibilityPlan
+from labeling.models import Assignment, Project, StoredImage, VisibilityDraw, VisibilityPlan
 from labeling.projects import suggestions, visibility
 from labeling.projects.visibility import VisibilityRefused
 from labeling.quality import submitted_reports
@@ -64,7 +64,7 @@ def test_hidden_text_never_reaches_the_browser(condition: str) -> None:
     for text in texts:
         assert [mark for mark in HIDDEN[condition] if mark in text] == []
         assert [mark for mark in SHOWN[condition] if mark not in text] == []
-    image = reverse("annotate:part", args=[OptionPart.objects.get(kind="image").pk])
+    image = reverse("annotate:image", args=[StoredImage.objects.get().pk])
     assert browser.get(image).status_code == (404 if condition == "reasoning" else 200)
     [report] = submitted_reports.load_revision_reports([(assignment.pk, 1)])
     assert report.is_censored == (condition != "both")
