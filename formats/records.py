@@ -143,6 +143,14 @@ class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     answers: dict[str, str] = {}  # to questions on the whole trace, by the code of the question
 
 
+class StepChange(Struct, frozen=True):
+    """A change of one step by hand: where its text is cut, and whether it is merged with the step before it."""
+
+    position: int
+    cuts: tuple[int, ...] = ()  # characters of the text before each cut
+    merges: bool = False
+
+
 class TraceRecord(Struct, gc=False, omit_defaults=True):
     problem: ProblemRecord
     steps: list[StepRecord]
@@ -157,6 +165,7 @@ class TraceRecord(Struct, gc=False, omit_defaults=True):
     pair: str = ""  # of traces that differ by an intervention
     pair_half: str = ""  # "with" or "without" the intervention
     metadata: dict[str, object] = {}  # fields of the file that the format does not define
+    step_changes: tuple[StepChange, ...] = ()  # that a person made before the import
     submissions: list[SubmissionRecord] = []
     line: int | None = None
     digest: str = ""  # SHA-256 of the bytes of the record
