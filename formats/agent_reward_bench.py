@@ -6,6 +6,7 @@ evaluations of web agent trajectories", arXiv:2504.08942.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExamp
 from formats.record_reader import RecordReader
 from formats.records import (
     OptionRecord,
+    OriginalRecord,
     PartRecord,
     ProblemRecord,
     ProvenanceRecord,
@@ -22,6 +24,7 @@ from formats.records import (
     StepRecord,
     SubmissionRecord,
     TraceRecord,
+    keep_original,
 )
 
 SEGMENTER = "agent turns 1"
@@ -128,7 +131,11 @@ def _make_submission(annotation: RewardAnnotation) -> SubmissionRecord:
     )
 
 
-read = RecordReader(RewardItem, parse_traces)
+def keep_item(members: dict[str, Any], _trace: TraceRecord) -> OriginalRecord:
+    return keep_original("agent_reward_bench", members, labels=("annotations",))
+
+
+read = RecordReader(RewardItem, parse_traces, keep=keep_item)
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:

@@ -126,6 +126,7 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "prm.GamingCanary": ("problem", "steps"),
     "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter", "reasoning_by"),
     "labeling.PairedTrace": ("pair",),
+    "labeling.TraceOriginal": ("content",),
     "labeling.PairReader": ("pair",),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
     "labeling.Submission": ("residue",),
@@ -152,6 +153,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.Problem": ("digest", "normal_digest"),
     "labeling.BenchmarkProblem": ("normal_digest",),
     "labeling.Trace": ("digest",),
+    "labeling.TraceOriginal": ("format",),
     "labeling.TraceDraw": ("prm",),
     "labeling.SuggestionPlan": ("seed",),
     "labeling.VisibilityPlan": ("seed",),

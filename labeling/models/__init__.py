@@ -39,6 +39,7 @@ from labeling.models.trace import (
     Source,
     Step,
     Trace,
+    TraceOriginal,
     TraceTag,
 )
 from labeling.models.visibility import VisibilityDraw, VisibilityPlan

@@ -86,6 +86,7 @@ def change_record(record: TraceRecord, own: RecordChanges) -> TraceRecord:
         provenance=msgspec.structs.replace(made, segmenter=name_changed_segmenter(made.segmenter)),
         step_changes=own.changes,
         residue=None,
+        original=None,  # it has the old steps
     )
 
 

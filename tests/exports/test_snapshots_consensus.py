@@ -21,7 +21,7 @@ ERROR = 2
 STEPS = ["Take one.", ["Add two.", "Take two."], "That is four.", ["Beyond it.", "Beyond that."], "Beyond all."]
 # PRM800K and AgentRewardBench have single raters' labels only, and outcomes have no rated steps.
 CONSENSUS = [
-    name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters and name != "agent_reward_bench"
+    name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters and "agent_reward" not in name
 ]
 
 
