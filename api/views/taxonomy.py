@@ -1,4 +1,4 @@
-"""What a project asks raters besides ratings, and its guideline, whose headings are the clauses that ratings cite."""
+"""Kinds of errors and questions of a project, and its guideline, whose headings are the clauses that ratings cite."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, cast
@@ -63,7 +63,7 @@ class TraceQuestionSerializer(serializers.Serializer[Any]):
 
 
 class TaxonomyChangesSerializer(StrictSerializer):
-    """What is left out stays as it is."""
+    """Omitted fields keep their values."""
 
     kinds = ErrorKindSerializer(many=True, required=False, allow_empty=False, max_length=rating_rules.MAX_KINDS)
     severities = serializers.ListField(

@@ -211,7 +211,7 @@ def _discard_misfits(location: FileLocation, form: ImportOptionsForm) -> ImportO
 
 
 def _replace_changes(form: ImportOptionsForm, changes: list[RecordChanges]) -> ImportOptionsForm:
-    data = {**form.data.dict(), "step_changes": msgspec.json.encode(changes).decode()}
+    data = {**dict(form.data.items()), "step_changes": msgspec.json.encode(changes).decode()}
     return ImportOptionsForm(data)
 
 

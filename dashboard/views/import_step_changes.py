@@ -39,7 +39,7 @@ class StepChangesField(forms.CharField):
 
 
 class PreviewedChanges(NamedTuple):
-    """The records of a preview by number, with their changed steps, and the changes that do not fit any more."""
+    """The records of a preview by number, with their changed steps, and the changes that no longer fit."""
 
     records: dict[int, TraceRecord]
     misfits: list[RecordChanges]
