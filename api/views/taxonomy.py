@@ -65,13 +65,17 @@ class TraceQuestionSerializer(serializers.Serializer[Any]):
 class TaxonomyChangesSerializer(StrictSerializer):
     """Omitted fields keep their values."""
 
-    kinds = ErrorKindSerializer(many=True, required=False, allow_empty=False, max_length=rating_rules.MAX_KINDS)
+    kinds = serializers.ListField(
+        child=ErrorKindSerializer(), required=False, allow_empty=False, max_length=rating_rules.MAX_KINDS
+    )
     severities = serializers.ListField(
         child=serializers.CharField(max_length=rating_rules.MAX_KIND_LENGTH),
         required=False,
         help_text="Three names, the lowest first, or none for the usual ones.",
     )
-    questions = TraceQuestionSerializer(many=True, required=False, max_length=trace_questions.MAX_QUESTIONS)
+    questions = serializers.ListField(
+        child=TraceQuestionSerializer(), required=False, max_length=trace_questions.MAX_QUESTIONS
+    )
     asks_error_category = serializers.BooleanField(required=False)
     needs_error_category = serializers.BooleanField(required=False)
     takes_several_kinds = serializers.BooleanField(required=False)

@@ -2,7 +2,7 @@
 
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ JSON_VALUES: st.SearchStrategy[object] = st.recursive(
 )
 UNKNOWN = st.dictionaries(st.sampled_from(["x_time", "x_cost", "x_note"]), JSON_VALUES, max_size=2)
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 7}'}}
-MESSAGES = [
+MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": "Add."},
     {"role": "assistant", "content": "", "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "content": "8"},
@@ -47,8 +47,8 @@ def write_again(format: str, trace: TraceRecord, *, output: str = "") -> list[di
 
 @given(of_trace=UNKNOWN, of_span=UNKNOWN, of_record=UNKNOWN)
 def test_trail_records_come_back(of_trace: dict[str, Any], of_span: dict[str, Any], of_record: dict[str, Any]) -> None:
-    [root] = TRACE["spans"]  # type: ignore[misc]  # one root
-    record = {**of_record, "trace": {**TRACE, **of_trace, "spans": [{**root, **of_span}]}, "labels": LABELS}
+    spans: Any = TRACE["spans"]
+    record = {**of_record, "trace": {**TRACE, **of_trace, "spans": [{**spans[0], **of_span}]}, "labels": LABELS}
     [row] = write_again("trail", read_one("trail", record))
     labels = row.pop("labels")
     assert row == {**of_record, "trace": record["trace"]}
@@ -74,7 +74,8 @@ def test_agent_process_bench_records_come_back(
 
 @given(of_step=UNKNOWN, of_record=UNKNOWN)
 def test_agent_reward_bench_records_come_back(of_step: dict[str, Any], of_record: dict[str, Any]) -> None:
-    steps = [{**TRAJECTORY["steps"][0], **of_step}, *TRAJECTORY["steps"][1:]]  # type: ignore[index]  # a list
+    first, *others = cast(list[Any], TRAJECTORY["steps"])
+    steps = [{**first, **of_step}, *others]
     record = {**TRAJECTORY, **of_record, "steps": steps, "annotations": ROWS}
     trace = read_one("agent_reward_bench", record)
     assert write_again("agent_reward_bench", trace, output="agent_reward_traces") == [record]
