@@ -224,10 +224,11 @@ def _make_submission(item: ChatItem, labels: dict[str, Literal[-1, 0, 1]], steps
 def keep_item(members: dict[str, Any], trace: TraceRecord) -> OriginalRecord | None:
     """Keep a chat that its steps do not reproduce, unless its messages were split or have images."""
     is_whole = [step.source_position for step in trace.steps] == [*range(len(trace.steps))]
-    has_data = any(part.data for step in trace.steps for option in step.options for part in option.parts)
+    parts = [part for step in trace.steps for option in step.options for part in option.parts]
+    has_images = any(part.data or part.kind == "image" for part in parts)
     written = _write_chat(trace)
     is_reproduced = all(key in written and written[key] == members[key] for key in members if key not in _LABEL_KEYS)
-    if not is_whole or has_data or is_reproduced:
+    if not is_whole or has_images or is_reproduced:
         return None
     return records.keep_original("chat", members, labels=_LABEL_KEYS)
 
