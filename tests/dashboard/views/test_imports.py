@@ -128,7 +128,8 @@ def test_steps_are_changed_in_the_preview_and_never_lost(client: Client, project
     assert run().state == JobState.DONE
     assert Trace.objects.get().provenance.segmenter == "lines 2, by hand 1"  # type: ignore[union-attr]  # it has one
     shown = client.get(reverse("dashboard:trace", args=["sums", Trace.objects.get().pk]))
-    assert shown.context["history"][-1].detail or shown.context["history"][0].detail
+    [event] = [each for each in shown.context["history"] if each.event.what == "trace.changed_in_preview"]
+    assert event.detail
 
 
 def test_ratings_of_a_judge_need_a_name(client: Client, project: Project) -> None:
