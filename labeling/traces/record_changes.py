@@ -4,14 +4,14 @@ The changes are part of the options of the import. They name a record by its num
 the steps that the person saw: an import stops if the file or the segmenter gives other steps, so no change is lost.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
 from formats import input_files
-from formats.records import LIVE, ProvenanceRecord, StepChange, StepRecord, TraceRecord
+from formats.records import LIVE, BadLine, ProvenanceRecord, StepChange, StepRecord, TraceRecord
 from formats.step_changes import (
     MAX_STEPS,
     InvalidStepChange,
@@ -90,26 +90,23 @@ def change_record(record: TraceRecord, own: RecordChanges) -> TraceRecord:
     )
 
 
-class PlannedChanges:
-    """The changes of an import that are not applied yet."""
-
-    def __init__(self, planned: Iterable[RecordChanges]) -> None:
-        self._by_record = {each.record: each for each in planned}
-
-    def apply(self, number: int, record: TraceRecord) -> TraceRecord:
-        """Return the record with its changes, if it has any. Raises `StepsDiffer`."""
-        own = self._by_record.pop(number, None)
-        if own is None:
-            return record
+def change_records(
+    records: Iterable[TraceRecord | BadLine], planned: Iterable[RecordChanges]
+) -> Iterator[TraceRecord | BadLine]:
+    """Yield all records of a file, with the planned changes. Raises `StepsDiffer` for changes that cannot be applied,
+    also if the file ends before their record, or the record is bad."""
+    by_record = {each.record: each for each in planned}
+    for number, record in enumerate(records):
+        own = None if isinstance(record, BadLine) else by_record.pop(number, None)
+        if own is None or isinstance(record, BadLine):
+            yield record
+            continue
         try:
-            return change_record(record, own)
+            yield change_record(record, own)
         except CannotChangeSteps as error:
             raise StepsDiffer(_explain_lost(own)) from error
-
-    def check_all_applied(self) -> None:
-        """Raise `StepsDiffer` if the file ended before a record with changes, or that record is bad."""
-        for own in self._by_record.values():
-            raise StepsDiffer(_explain_lost(own))
+    for own in by_record.values():
+        raise StepsDiffer(_explain_lost(own))
 
 
 def _explain_lost(own: RecordChanges) -> str:

@@ -24,7 +24,7 @@ from jobs.failures import JobFailed
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import trace_rows
-from labeling.traces.record_changes import PlannedChanges, RecordChanges
+from labeling.traces.record_changes import RecordChanges, change_records
 
 PREVIEW_RECORDS = 5
 PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
@@ -241,7 +241,6 @@ def read_records(
     path: Path, choices: ImportOptions, *, scan: ImportScan | None = None
 ) -> Iterator[TraceRecord | BadLine]:
     """Yield every record as it is imported: private data masked, ratings attributed to their labeler."""
-    planned = PlannedChanges(choices.step_changes)
     with input_files.open_file(path) as stream:
         if scan is not None:
             scan.begin(stream)
@@ -250,16 +249,20 @@ def read_records(
         found = catalog.read_traces(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
         )
-        for number, record in enumerate(found):
-            if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
-                scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
-            prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
-            if isinstance(prepared, TraceRecord):
-                prepared = planned.apply(number, prepared)
+        records = _prepare_records(found, choices, scan)
+        for record in change_records(records, choices.step_changes) if choices.step_changes else records:
             if scan is not None:
-                scan.count(prepared)
-            yield prepared
-    planned.check_all_applied()
+                scan.count(record)
+            yield record
+
+
+def _prepare_records(
+    found: Iterable[TraceRecord | BadLine], choices: ImportOptions, scan: ImportScan | None
+) -> Iterator[TraceRecord | BadLine]:
+    for record in found:
+        if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
+            scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
+        yield record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
 
 
 def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) -> ImportPreview:
