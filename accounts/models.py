@@ -110,6 +110,7 @@ class Scope(models.TextChoices):
     SCORE = "score", _("Upload scores and query the current PRM")
     JUDGE = "judge", _("Add and run judges")
     STEER = "steer", _("Tag, order, assign and withdraw traces")
+    GUIDE = "guide", _("Change the guideline and what annotators are asked")
     AUDIT = "audit", _("Read the security log (operators only)")
 
 

@@ -19,6 +19,7 @@ from api.views import (
     snapshots,
     steering_orders,
     suggestions,
+    taxonomy,
     trace_steps,
     traces,
 )
@@ -84,6 +85,8 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/assisted-results", machines.AssistedResultView.as_view(), name="assisted_results"),
     path("projects/<slug:slug>/suggestions", suggestions.SuggestionsView.as_view(), name="suggestions"),
+    path("projects/<slug:slug>/taxonomy", taxonomy.TaxonomyView.as_view(), name="taxonomy"),
+    path("projects/<slug:slug>/guideline", taxonomy.GuidelineView.as_view(), name="guideline"),
     path("projects/<slug:slug>/monitors", monitors.MonitorsView.as_view(), name="monitors"),
     path("projects/<slug:slug>/machine-budget", judges.MachineBudgetView.as_view(), name="machine_budget"),
     path("projects/<slug:slug>/snapshots", snapshots.SnapshotListView.as_view(), name="snapshots"),

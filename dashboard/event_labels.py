@@ -39,6 +39,7 @@ _EVENT_LABELS = {
     "trace.withdrawn": gettext_lazy("Withdrawn"),
     "trace.reinstated": gettext_lazy("Reinstated"),
     "trace.made_by_hand": gettext_lazy("Steps changed by hand"),
+    "trace.changed_in_preview": gettext_lazy("Steps changed by hand before the import"),
     "trace.replaced": gettext_lazy("Replaced by a trace with changed steps"),
     "trace.restored": gettext_lazy("Change of steps undone"),
     "writes.arrived_for_withdrawn_trace": gettext_lazy("Late ratings kept after the trace was withdrawn"),
@@ -252,12 +253,10 @@ def _describe_details(event: Event, number: StepNumberer) -> list[str]:
 def _describe_step_changes(detail: Mapping[str, Any]) -> str:
     """Describe how the steps of a trace were changed, with the other trace."""
     other = next((detail[key] for key in ("of", "replaced_by", "instead_of") if detail.get(key)), None)
-    if other is None:
-        return ""
     changes = detail.get("changes", [])
     cuts, merged = sum(len(each["cuts"]) for each in changes), sum(each["merges"] for each in changes)
     parts = (
-        _("trace %(n)d") % {"n": other},
+        _("trace %(n)d") % {"n": other} if other else "",
         ngettext("%(n)d split", "%(n)d splits", cuts) % {"n": cuts} if cuts else "",
         ngettext("%(n)d step merged", "%(n)d steps merged", merged) % {"n": merged} if merged else "",
     )

@@ -1,6 +1,6 @@
 """The filters of the trace list. Each keeps the search bounded: see `paging.paginate`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django import forms
@@ -26,6 +26,8 @@ from labeling.models.queue import SamplingSource
 from labeling.models.rater import RaterKind
 from labeling.models.trace import TraceQuerySet
 from labeling.projects import rating_rules, taxonomies
+from labeling.projects.clauses import Clause
+from labeling.projects.taxonomies import Taxonomy
 from labeling.quality import consensus
 from labeling.traces import tags
 from people.models import Membership
@@ -58,6 +60,7 @@ class TraceSearchForm(forms.Form):
     label = forms.ChoiceField(label=_("Label"), choices=LABEL_CHOICES, required=False)
     kind = forms.ChoiceField(label=_("Kind of error"), required=False)
     severity = forms.ChoiceField(label=_("Severity"), required=False)
+    clause = forms.ChoiceField(label=_("Clause"), required=False)
     answer = forms.ChoiceField(label=_("Answer"), required=False)
     tag = forms.ChoiceField(label=_("Tag"), required=False)
     source = forms.ChoiceField(label=_("Source"), required=False)
@@ -94,11 +97,11 @@ class TraceSearchForm(forms.Form):
 
 def _list_taxonomy_choices(project: Project) -> dict[str, list[tuple[Any, Any]]]:
     """Return the choices for what the project asks, or has asked under a version of its guideline."""
-    stored = project.guidelines.order_by("version").values_list("taxonomy", flat=True)
-    asked = [
-        *(taxonomies.parse_taxonomy(taxonomy) for taxonomy in stored if taxonomy),
-        taxonomies.load_taxonomy(project),
-    ]
+    stored = project.guidelines.order_by("version").values_list("version", "taxonomy")
+    earlier = {version: taxonomies.parse_taxonomy(taxonomy) for version, taxonomy in stored if taxonomy}
+    current = taxonomies.load_taxonomy(project)
+    asked = [*earlier.values(), current]
+    clauses = _list_clause_choices(earlier, current)
     kinds = {kind.code: kind.name for each in asked for kind in each.kinds}
     severities = rating_rules.name_severities(project) if any(each.severities for each in asked) else {}
     questions = {question.code: question for each in asked for question in each.questions if question.choices}
@@ -111,17 +114,41 @@ def _list_taxonomy_choices(project: Project) -> dict[str, list[tuple[Any, Any]]]
         "severity": [("", _("any severity")), *((str(key), name) for key, name in severities.items())]
         if severities
         else [],
+        "clause": [("", _("any clause")), *clauses[:MAX_CHOICES]] if clauses else [],
         "answer": [("", _("any answer")), *answers] if answers else [],
     }
 
 
+def _list_clause_choices(earlier: Mapping[int, Taxonomy], current: Taxonomy) -> list[tuple[str, str]]:
+    """Return the clauses of the current guideline, then others with the last version that had them. A number may have
+    another clause in another version, so a choice also has the digest."""
+    names = {_choose_clause(clause): f"{clause.code} {clause.title}" for clause in current.clauses}
+    for version, taxonomy in sorted(earlier.items(), reverse=True):
+        for clause in taxonomy.clauses:
+            details = {"clause": f"{clause.code} {clause.title}", "n": version}
+            names.setdefault(_choose_clause(clause), _("%(clause)s (version %(n)d)") % details)
+    return list(names.items())
+
+
+def _choose_clause(clause: Clause) -> str:
+    return f"{clause.code}={clause.digest}"
+
+
+def _cite_clause(choice: str) -> Q:
+    """Return the condition that a rating cites a clause. Imported citations may have only its number."""
+    code, _equals, digest = choice.rpartition("=")
+    is_named = Q(citations__contains=[{"clause": code, "digest": ""}])
+    return is_named | Q(citations__contains=[{"clause": code, "digest": digest}])
+
+
 class SoughtSubmission(NamedTuple):
-    """The filters that one submission must match. Kind and severity must be those of one step."""
+    """The filters that one submission must match. Kind, severity and clause must be those of one rating."""
 
     label: str
     rater: str
     kind: str
     severity: str
+    clause: str
     answer: str
 
 
@@ -148,15 +175,15 @@ def _matches_submission(project_id: int, sought: SoughtSubmission) -> Q:
 
 def _match_explanations(sought: SoughtSubmission) -> Iterator[Exists]:
     """Yield conditions on what a submission says besides ratings."""
-    if sought.kind or sought.severity:
-        errors = Judgment.objects.filter(
-            turn__assignment=OuterRef("pk"), turn__revision=OuterRef("submitted_revision"), rating=-1
-        )
+    if sought.kind or sought.severity or sought.clause:
+        own = Judgment.objects.filter(turn__assignment=OuterRef("pk"), turn__revision=OuterRef("submitted_revision"))
         if sought.kind:
             code = sought.kind  # one of several, separated by spaces
             several = Q(category__startswith=f"{code} ") | Q(category__endswith=f" {code}")
-            errors = errors.filter(Q(category=code) | several | Q(category__contains=f" {code} "))
-        yield Exists(errors.filter(severity=int(sought.severity)) if sought.severity else errors)
+            own = own.filter(Q(category=code) | several | Q(category__contains=f" {code} "), rating=-1)
+        if sought.severity:
+            own = own.filter(severity=int(sought.severity), rating=-1)
+        yield Exists(own.filter(_cite_clause(sought.clause)) if sought.clause else own)
     if sought.answer:
         question, _equals, value = sought.answer.partition("=")
         answers = TraceAnswer.objects.filter(assignment=OuterRef("pk"), revision=OuterRef("submitted_revision"))

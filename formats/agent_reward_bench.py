@@ -6,14 +6,16 @@ evaluations of web agent trajectories", arXiv:2504.08942.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from formats import examples, strict_json
+from formats import examples, messages, strict_json
 from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
 from formats.record_reader import RecordReader
 from formats.records import (
     OptionRecord,
+    OriginalRecord,
     PartRecord,
     ProblemRecord,
     ProvenanceRecord,
@@ -22,6 +24,7 @@ from formats.records import (
     StepRecord,
     SubmissionRecord,
     TraceRecord,
+    keep_original,
 )
 
 SEGMENTER = "agent turns 1"
@@ -83,13 +86,17 @@ class RewardItem(Struct, gc=False):
     annotations: list[RewardAnnotation] = []
 
 
-def parse_traces(item: RewardItem) -> Iterator[TraceRecord]:
-    place = _find_place(item)
+def parse_traces(item: RewardItem, segmenter: str = "") -> Iterator[TraceRecord]:
+    place, used = _find_place(item), ""
+    steps = [made for number, step in enumerate(item.steps) for made in _make_steps(number, step)]
+    if segmenter:
+        steps, used = messages.split_messages(steps, segmenter)
+    segmenters = messages.name_segmenters(SEGMENTER, used)
     yield TraceRecord(
         problem=ProblemRecord(item.goal, domain=item.benchmark[:100]),
-        steps=[made for number, step in enumerate(item.steps) for made in _make_steps(number, step)],
+        steps=steps,
         ref=" ".join(filter(None, (place["task_id"], place["model_name"])))[:200],
-        provenance=ProvenanceRecord(policy=item.model, scaffold=item.agent, segmenter=SEGMENTER),
+        provenance=ProvenanceRecord(policy=item.model, scaffold=item.agent, segmenter=segmenters),
         metadata={name: value for name, value in place.items() if value},
         submissions=[_make_submission(annotation) for annotation in item.annotations],
     )
@@ -128,7 +135,11 @@ def _make_submission(annotation: RewardAnnotation) -> SubmissionRecord:
     )
 
 
-read = RecordReader(RewardItem, parse_traces)
+def keep_item(members: dict[str, Any], _trace: TraceRecord) -> OriginalRecord:
+    return keep_original("agent_reward_bench", members, labels=("annotations",))
+
+
+read = RecordReader(RewardItem, parse_traces, takes_segmenter=True, keep=keep_item)
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:

@@ -11,6 +11,7 @@ import msgspec
 
 from formats import (
     agent_reward_bench,
+    agent_reward_traces,
     bigbench_mistake,
     chat,
     first_errors,
@@ -115,9 +116,17 @@ OUTPUT_FORMATS = {
             has_images=True,
         ),
         # The keys of its scores differ from row to row.
-        OutputFormat("trail", "TRAIL errors and scores", {}, trail.write, has_parts=True, only_json_lines=True),
+        OutputFormat("trail", "TRAIL traces and labels", {}, trail.write, has_parts=True, only_json_lines=True),
         OutputFormat(
             "agent_reward_bench", "AgentRewardBench verdicts", agent_reward_bench.COLUMNS, agent_reward_bench.write
+        ),
+        OutputFormat(
+            "agent_reward_traces",
+            "AgentRewardBench trajectories",
+            {},
+            agent_reward_traces.write,
+            has_parts=True,
+            only_json_lines=True,
         ),
         OutputFormat("steps", "long table of steps", steps.COLUMNS, steps.write, has_step_scores=True),
         OutputFormat("pairs", "preference pairs", pairs.COLUMNS, pairs.write),

@@ -14,11 +14,12 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from formats import images, messages, native, records, segmenters, strict_json
-from formats.examples import LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
+from formats.examples import RATER_COLUMNS, LabelRule, OutputRow, RowTally, TraceExample, get_taken_rating
 from formats.label_sets import LabelingProtocol
 from formats.record_reader import RecordReader
 from formats.records import (
     OptionRecord,
+    OriginalRecord,
     PartRecord,
     ProblemRecord,
     ProvenanceRecord,
@@ -39,6 +40,7 @@ _KINDS = {"system": "system", "developer": "system", "user": "user", "tool": "ob
 _MAX_NAME = 200  # characters of a tool's name or a call's id
 _REASONING = "reasoning"  # the media type of a text that the model did not show to the user
 _REF_KEYS = ("id", "total_index", "task_id", "trial")  # together the name of the trace
+_LABEL_KEYS = frozenset({"step_labels", FINAL_LABEL, "trace_answers", "labeling_protocol", *RATER_COLUMNS})
 _ROLES = {"system": "system", "user": "user", "observation": "tool"}
 
 
@@ -224,6 +226,18 @@ def _make_submission(item: ChatItem, labels: dict[str, Literal[-1, 0, 1]], steps
     )
 
 
+def keep_item(members: dict[str, Any], trace: TraceRecord) -> OriginalRecord | None:
+    """Keep a chat that its steps do not reproduce, unless its messages were split or have images."""
+    is_whole = [step.source_position for step in trace.steps] == [*range(len(trace.steps))]
+    parts = [part for step in trace.steps for option in step.options for part in option.parts]
+    has_images = any(part.data or part.kind == "image" for part in parts)
+    written = _write_chat(trace)
+    is_reproduced = all(key in written and written[key] == members[key] for key in members if key not in _LABEL_KEYS)
+    if not is_whole or has_images or is_reproduced:
+        return None
+    return records.keep_original("chat", members, labels=_LABEL_KEYS)
+
+
 read = RecordReader(
     ChatItem | list[ChatMessage],
     parse_traces,
@@ -231,6 +245,7 @@ read = RecordReader(
     is_part=_is_message_text,
     takes_segmenter=True,
     keeps_extras=True,
+    keep=keep_item,
 )
 
 
@@ -371,30 +386,42 @@ def _show_part(part: PartRecord) -> str:
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    """Yield a chat for each submission, or for the consensus. Members that the import kept as metadata come back."""
+    """Yield a chat for each submission, or for the consensus. Members come back as the file had them."""
     for facts, record in example.labeled_records(rule, tally):
-        messages = [_write_message(step) for step in record.steps if step.options]
-        # A trace without context becomes the answer to its problem.
-        n_before = int(all(step.is_rateable for step in record.steps))
-        opening = [_write_opening(record.problem)] * n_before
+        original = records.load_original(record, "chat")
+        n_before = 0 if original else _count_opening(record)
         submission = record.submissions[0]
         ratings = {str(turn.position + n_before): get_taken_rating(turn) for turn in submission.turns}
         kept = dict(record.metadata)
-        refs = {key: kept.pop(key) for key in _REF_KEYS if key in kept} or ({"id": record.ref} if record.ref else {})
         answers = {} if example.is_consensus else dict(submission.answers)
-        yield {
-            **refs,
-            "question": record.problem.text,
-            "data_source": record.problem.domain,
-            "model": record.provenance.policy if record.provenance else "",
-            "messages": opening + messages,
+        labels = {
             "step_labels": {index: rating for index, rating in ratings.items() if rating is not None},
             "final_label": _choose_final_label(answers, kept, is_right=record.is_right),
             **({"trace_answers": answers} if answers else {}),
             "labeling_protocol": submission.protocol or None,
             **example.describe_rater(facts),
-            **kept,
         }
+        yield {**(original or _write_chat(record)), **labels}
+
+
+def _count_opening(record: TraceRecord) -> int:
+    """Return 1 if the trace has no context: it becomes the answer to its problem."""
+    return int(all(step.is_rateable for step in record.steps))
+
+
+def _write_chat(record: TraceRecord) -> OutputRow:
+    """Write a chat without labels. Members that the import kept as metadata come back."""
+    kept = {key: value for key, value in record.metadata.items() if key != FINAL_LABEL}
+    refs = {key: kept.pop(key) for key in _REF_KEYS if key in kept} or ({"id": record.ref} if record.ref else {})
+    opening = [_write_opening(record.problem)] * _count_opening(record)
+    return {
+        **refs,
+        "question": record.problem.text,
+        "data_source": record.problem.domain,
+        "model": record.provenance.policy if record.provenance else "",
+        "messages": opening + [_write_message(step) for step in record.steps if step.options],
+        **kept,
+    }
 
 
 def _choose_final_label(answers: dict[str, str], kept: dict[str, object], *, is_right: bool | None) -> object:

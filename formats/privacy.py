@@ -3,6 +3,7 @@
 A match of a pattern is not proof. Matches are counted; records are masked or refused only if the lead asks for it.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from formats.records import TraceRecord
+from formats.records import OriginalRecord, TraceRecord
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*\.[A-Za-z]{2,24}\b")
 # International, or grouped: a run of digits without groups is usually arithmetic.
@@ -58,7 +59,7 @@ def count_private_in(record: TraceRecord) -> Counter[str]:
 
 def _join_texts(record: TraceRecord) -> str:
     """Return all texts of a record as one, fast for a record without ratings and parts."""
-    if record.submissions or record.metadata:
+    if record.submissions or record.metadata or record.original:
         return "\n".join(record_texts(record))
     options = [option for step in record.steps for option in step.options]
     if any([option.parts for option in options]):  # noqa: C419  a generator takes twice as long
@@ -92,7 +93,10 @@ def record_texts(record: TraceRecord) -> list[str]:
         values = [record.problem.text, record.problem.answer, record.problem.solution, record.answer]
         values += [option.text for step in record.steps for option in step.options]
     others = [record.metadata, *(submission.answers for submission in record.submissions)]
-    return [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(others))
+    texts = [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(others))
+    if record.original is not None:
+        texts += {*_find_texts(json.loads(record.original.content))} - {*texts}
+    return texts
 
 
 def _text_fields(record: TraceRecord) -> Iterator[tuple[msgspec.Struct, str]]:
@@ -148,5 +152,8 @@ def mask_record(record: TraceRecord) -> TraceRecord:
     record.metadata = _mask_texts(record.metadata)
     for submission in record.submissions:
         submission.answers = _mask_texts(submission.answers)
+    if record.original is not None:
+        masked = json.dumps(_mask_texts(json.loads(record.original.content)), ensure_ascii=False).encode()
+        record.original = OriginalRecord(record.original.format, masked)
     record.residue = None  # the original bytes contain the private data
     return record

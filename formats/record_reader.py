@@ -17,7 +17,7 @@ import msgspec
 from formats import strict_json
 from formats.input_files import CSV, FREE_BYTES, RATIO_LIMIT
 from formats.raw_values import LINE_LIMIT, TOO_LONG, RawValue, RawValues, rename_keys, split_values
-from formats.records import BadLine, TraceRecord
+from formats.records import BadLine, OriginalRecord, TraceRecord
 
 _anything: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)
 # Of a Parquet file. A column chunk is a column of a row group.
@@ -34,7 +34,8 @@ class RecordReader:
     item must have. `regroup` splits the raw values of a JSON file that are several items, and `is_part` tells whether
     the first value of an array is only a part of an item, so that the array is the item. With `takes_segmenter`,
     `parse` accepts the name of a segmenter for texts that are not divided into steps. With `keeps_extras`, it accepts
-    the members of an item that its type does not define.
+    the members of an item that its type does not define. `keep` returns what must be kept of an item to write it again,
+    given its members and its trace.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class RecordReader:
         is_part: Callable[[bytes], bool] | None = None,
         takes_segmenter: bool = False,
         keeps_extras: bool = False,
+        keep: Callable[[dict[str, Any], TraceRecord], OriginalRecord | None] | None = None,
     ) -> None:
         self.decoder = msgspec.json.Decoder(item)
         # CSV cells are text: numbers and truth values are converted where the format has them.
@@ -54,7 +56,7 @@ class RecordReader:
         self._text_keys = _find_text_keys(item)
         self.looks_like = looks_like or self._has_required_keys
         self._parse, self._regroup, self._is_part, self._takes_segmenter = parse, regroup, is_part, takes_segmenter
-        self._keeps_extras = keeps_extras
+        self._keeps_extras, self._keep = keeps_extras, keep
         self._keys = _find_keys(item)
 
     def _has_required_keys(self, record: object) -> bool:
@@ -81,34 +83,36 @@ class RecordReader:
     def _parse_values(
         self, values: RawValues, decoder: "msgspec.json.Decoder[Any]", segmenter: str
     ) -> Iterator[TraceRecord | BadLine]:
-        return _parse_values(
-            values,
-            decoder,
-            partial(self._parse, segmenter=segmenter) if segmenter and self._takes_segmenter else self._parse,
-            self._keys if self._keeps_extras else None,
-        )
+        parse = partial(self._parse, segmenter=segmenter) if segmenter and self._takes_segmenter else self._parse
+        return _parse_values(values, partial(self._parse_value, decoder=decoder, parse=parse))
+
+    def _parse_value(
+        self, value: RawValue, *, decoder: "msgspec.json.Decoder[Any]", parse: Callable[..., Iterable[TraceRecord]]
+    ) -> list[TraceRecord]:
+        item = strict_json.decode(value.raw, decoder)
+        members = strict_json.check_strictness(value.raw)
+        has_extras = self._keeps_extras and isinstance(members, dict) and not self._keys.issuperset(members)
+        if not has_extras and self._keep is None:
+            return list(parse(item))
+        # Decoded again, because Python's own module accepts numbers that are too large.
+        members = strict_json.decode(value.raw, _anything)
+        extras = {key: members[key] for key in members if key not in self._keys} if has_extras else {}
+        records = list(parse(item, extras=extras) if has_extras else parse(item))
+        for record in records:
+            record.original = (
+                self._keep(json.loads(value.raw), record) if self._keep and isinstance(members, dict) else None
+            )
+        return records
 
 
-def _parse_values(
-    values: RawValues,
-    decoder: "msgspec.json.Decoder[Any]",
-    parse: Callable[..., Iterable[TraceRecord]],
-    keys: frozenset[str] | None,
-) -> Iterator[TraceRecord | BadLine]:
-    """Yield the traces of every value. A value with an error yields a bad line and no trace. If `keys` are given,
-    `parse` gets the members with other keys."""
+def _parse_values(values: RawValues, parse: Callable[[RawValue], list[TraceRecord]]) -> Iterator[TraceRecord | BadLine]:
+    """Yield the traces of every value. A value with an error yields a bad line and no trace."""
     for value in values:
         if isinstance(value, BadLine):
             yield value
             continue
         try:
-            item = strict_json.decode(value.raw, decoder)
-            members = strict_json.check_strictness(value.raw)
-            if keys is None or not isinstance(members, dict) or keys.issuperset(members):
-                records = list(parse(item))
-            else:  # decoded again, because Python's own module accepts numbers that are too large
-                members = strict_json.decode(value.raw, _anything)
-                records = list(parse(item, extras={key: members[key] for key in members if key not in keys}))
+            records = parse(value)
         except strict_json.JsonRefused as refused:
             yield value.to_bad_line(refused)
         except strict_json.RecordMisfit as misfit:

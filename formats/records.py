@@ -4,8 +4,9 @@ An absent field is `UNSET`; a null field is None.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 import zstandard
@@ -163,6 +164,21 @@ class SubmissionRecord(Struct, gc=False, omit_defaults=True):
     answers: dict[str, str] = {}  # to questions on the whole trace, by the code of the question
 
 
+class StepChange(Struct, frozen=True):
+    """A change of one step by hand: where its text is cut, and whether it is merged with the step before it."""
+
+    position: int
+    cuts: tuple[int, ...] = ()  # characters of the text before each cut
+    merges: bool = False
+
+
+class OriginalRecord(Struct, frozen=True, gc=False):
+    """The record as the file has it, without labels, for a format that cannot be written from the steps."""
+
+    format: str
+    content: bytes  # JSON
+
+
 class TraceRecord(Struct, gc=False, omit_defaults=True):
     problem: ProblemRecord
     steps: list[StepRecord]
@@ -177,6 +193,8 @@ class TraceRecord(Struct, gc=False, omit_defaults=True):
     pair: str = ""  # of traces that differ by an intervention
     pair_half: str = ""  # "with" or "without" the intervention
     metadata: dict[str, object] = {}  # fields of the file that the format does not define
+    original: OriginalRecord | None = None
+    step_changes: tuple[StepChange, ...] = ()  # that a person made before the import
     submissions: list[SubmissionRecord] = []
     images: list[LoadedImage] = []  # that problem and steps refer to by their digests
     line: int | None = None
@@ -234,6 +252,18 @@ def join_content(content: object) -> str:
         text if isinstance(text, str) else msgspec.json.encode(piece).decode()
         for text, piece in zip(texts, pieces, strict=True)
     )
+
+
+def keep_original(format: str, members: Mapping[str, object], *, labels: Collection[str]) -> OriginalRecord:
+    """Keep the members of a record that are no labels."""
+    kept = {key: value for key, value in members.items() if key not in labels}
+    return OriginalRecord(format, json.dumps(kept, ensure_ascii=False, allow_nan=False).encode())
+
+
+def load_original(record: TraceRecord, format: str) -> dict[str, Any] | None:
+    """Load the members that `keep_original` kept, None if the trace has none of this format."""
+    original = record.original
+    return json.loads(original.content) if original is not None and original.format == format else None
 
 
 def pack_residue(line: bytes) -> bytes:

@@ -4,25 +4,21 @@ The separators and texts of the new steps, joined in order, are those of the old
 without parts, such as tool calls, can be changed, and only steps of the same message and kind can be merged.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from msgspec import Struct
+import msgspec
 
-from formats.records import OptionRecord, StepRecord
+from formats.messages import name_segmenters
+from formats.records import OptionRecord, StepChange, StepRecord
 
 SEGMENTER = "by hand 1"
+MAX_STEPS = 400  # of a trace that is changed by hand
+_MAX_SEGMENTER = 100  # characters
 UNKNOWN_SEPARATOR = "\n"  # joins merged steps if the file does not say what was between them
 _LEADING_SPACE = re.compile(r"\s*\n|\s*")  # the indentation of a line stays with the line
-
-
-class StepChange(Struct, frozen=True):
-    """A change of one step: where its text is cut, and whether it is merged with the step before it."""
-
-    position: int
-    cuts: tuple[int, ...] = ()  # characters of the text before each cut
-    merges: bool = False
 
 
 class InvalidStepChange(Exception):
@@ -41,6 +37,17 @@ def may_merge(first: StepRecord, second: StepRecord) -> bool:
     """Tell whether two steps that follow each other can become one."""
     facts = [(step.kind, step.agent, step.source_position, step.options[0].origin) for step in (first, second)]
     return is_changeable(first) and is_changeable(second) and facts[0] == facts[1]
+
+
+def digest_steps(steps: Sequence[StepRecord]) -> str:
+    """Digest the steps that a person changes, to notice when a file or its segmenter gives other steps."""
+    return hashlib.sha256(msgspec.json.encode(steps)).hexdigest()
+
+
+def name_changed_segmenter(before: str) -> str:
+    """Return the segmenter that a trace with changed steps records."""
+    name = before if before.endswith(SEGMENTER) else name_segmenters(before, SEGMENTER)
+    return name if len(name) <= _MAX_SEGMENTER else SEGMENTER
 
 
 def change_steps(steps: Sequence[StepRecord], changes: Iterable[StepChange]) -> list[StepRecord]:
@@ -75,6 +82,13 @@ def find_cuts(text: str, marked: str, *, mark: str) -> tuple[int, ...] | None:
         at += len(piece)
         cuts.append(at)
     return tuple(_find_original_place(text, cut) for cut in cuts)
+
+
+def insert_marks(text: str, cuts: Iterable[int], *, mark: str) -> str:
+    """Return the text with a mark at each cut, as `find_cuts` reads it."""
+    for cut in sorted(cuts, reverse=True):
+        text = text[:cut] + mark + text[cut:]
+    return text
 
 
 def choose_mark(texts: Iterable[str]) -> str:

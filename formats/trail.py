@@ -5,9 +5,10 @@ span, by which errors name it. D. Deshpande et al. (2025), "TRAIL: trace reasoni
 arXiv:2505.08638.
 """
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
@@ -20,6 +21,7 @@ from formats.records import (
     EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
+    OriginalRecord,
     PartRecord,
     ProblemRecord,
     ProvenanceRecord,
@@ -28,6 +30,8 @@ from formats.records import (
     SubmissionRecord,
     TraceRecord,
     TurnRecord,
+    keep_original,
+    load_original,
 )
 
 SEGMENTER = "trail spans 1"
@@ -287,14 +291,20 @@ def encode_category(category: str) -> str:
 
 _NAMES = {encode_category(category): category for category in CATEGORIES}
 
-read = RecordReader(TrailItem, parse_traces, looks_like=looks_like)
+
+def keep_item(members: dict[str, Any], _trace: TraceRecord) -> OriginalRecord:
+    return keep_original("trail", members, labels=("labels",))
+
+
+read = RecordReader(TrailItem, parse_traces, looks_like=looks_like, keep=keep_item)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[OutputRow]:
-    """Yield the labels of each submission, or of the consensus, as TRAIL has them in files of their own."""
+    """Yield the trace with the labels of each submission, or of the consensus. A trace from a TRAIL file has its spans
+    as in the file, others have a span for each step."""
     for facts, record in example.labeled_records(rule, tally):
         submission = record.submissions[0]
         answers = {} if example.is_consensus else dict(submission.answers)
@@ -306,13 +316,50 @@ def write(example: TraceExample, rule: LabelRule, tally: RowTally) -> Iterator[O
         errors += msgspec.json.decode(answers.pop(_UNLOCATED, "[]"), type=list[tuple[int | None, TrailError]])
         errors.sort(key=lambda each: (each[0] is None, each[0] or 0))
         scores = {name: _parse_score(name, answers.pop(name)) for name in _SCORES if name in answers}
-        yield {
+        labels = {
             "trace_id": record.ref,
             "errors": [msgspec.to_builtins(error) for _, error in errors],
             "scores": [scores] if scores else [],
             **({"trace_answers": answers} if answers else {}),
             **example.describe_rater(facts),
         }
+        members = load_original(record, "trail") or {"trace": _write_trace(record)}
+        is_text = isinstance(members["trace"], str)
+        yield {**members, "labels": json.dumps(labels, ensure_ascii=False) if is_text else labels}
+
+
+def _write_trace(record: TraceRecord) -> OutputRow:
+    """Write a trace of another format: a span of an agent with a span for each step."""
+    first = next((place for place, step in enumerate(record.steps) if step.is_rateable), 0)
+    opening = [step for step in record.steps[:first] if step.kind in ("system", "user") and step.options]
+    told = {}
+    for number, step in enumerate(opening):
+        told[f"llm.input_messages.{number}.message.role"] = step.kind
+        told[f"llm.input_messages.{number}.message.content"] = step.options[0].text
+    spans = [
+        _write_span(step, _find_span(record.steps, place), told if place == first else {})
+        for place, step in enumerate(record.steps)
+        if step.options and step not in opening
+    ]
+    task = json.dumps({"task": record.problem.text}, ensure_ascii=False)
+    attributes = {"openinference.span.kind": "AGENT", "input.value": task}
+    agent = {"span_id": "agent", "span_name": "Agent.run", "span_attributes": attributes, "child_spans": spans}
+    return {"trace_id": record.ref, "spans": [agent]}
+
+
+def _write_span(step: StepRecord, span_id: str, told: Mapping[str, str]) -> OutputRow:
+    option = step.options[0]
+    if not step.is_rateable:
+        name, attributes = step.kind, {"openinference.span.kind": "CHAIN", "output.value": option.text}
+    else:
+        name, attributes = "model", {"openinference.span.kind": "LLM", **told}
+        texts = [part.text for part in option.parts if part.kind == "text"] if option.parts else [option.text]
+        attributes["llm.output_messages.0.message.content"] = "\n".join(texts)
+        calls = [part for part in option.parts if part.kind == "call"]
+        for number, call in enumerate(calls):
+            prefix = f"llm.output_messages.0.message.tool_calls.{number}.tool_call.function"
+            attributes |= {f"{prefix}.name": call.name, f"{prefix}.arguments": call.text}
+    return {"span_id": span_id, "span_name": name, "span_attributes": attributes, "child_spans": []}
 
 
 def _find_span(steps: Sequence[StepRecord], position: int) -> str:

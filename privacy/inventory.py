@@ -128,6 +128,7 @@ IMPORTED_TEXTS: dict[str, tuple[str, ...]] = {
     "prm.GamingCanary": ("problem", "steps"),
     "labeling.Provenance": ("base_model", "policy", "sampler", "scaffold", "segmenter", "reasoning_by"),
     "labeling.PairedTrace": ("pair",),
+    "labeling.TraceOriginal": ("content",),
     "labeling.PairReader": ("pair",),
     "labeling.PairReviewer": ("pair",),
     "labeling.Rater": ("labeler", "machine"),  # the names of imported labelers and machines
@@ -156,6 +157,7 @@ TECHNICAL_FIELDS: dict[str, tuple[str, ...]] = {
     "labeling.BenchmarkProblem": ("normal_digest",),
     "labeling.StoredImage": ("digest", "original_sha256"),
     "labeling.Trace": ("digest",),
+    "labeling.TraceOriginal": ("format",),
     "labeling.TraceDraw": ("prm",),
     "labeling.SuggestionPlan": ("seed",),
     "labeling.VisibilityPlan": ("seed",),

@@ -13,9 +13,11 @@ from accounts.models import Scope, User
 from api.problems import ApiProblem
 from api.views.projects import ProjectView
 from api.views.steering_orders import StrictSerializer
-from formats.step_changes import StepChange
+from formats.records import StepChange
+from formats.step_changes import MAX_STEPS
 from labeling.models import Trace
-from labeling.traces.changed_steps import MAX_STEPS, CannotChangeSteps, change_trace_steps
+from labeling.traces.changed_steps import change_trace_steps
+from labeling.traces.record_changes import CannotChangeSteps
 from people.roles import Action
 
 _MAX_INTEGER = 2**31 - 1

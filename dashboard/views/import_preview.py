@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -16,6 +17,14 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.access import form_view
 from dashboard.render import project_page
+from dashboard.views.import_step_changes import (
+    PreviewedChanges,
+    StepChangesField,
+    apply_planned_changes,
+    may_change_record,
+    render_step_editor,
+    replace_changes,
+)
 from formats import catalog, input_files, segmenters, zip_archives
 from formats.messages import MessagePart, StepPlace, find_message_parts
 from formats.records import StepRecord, TraceRecord
@@ -25,6 +34,7 @@ from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind, SourcePurpose
 from labeling.traces import file_process, import_job, locations, scan
 from labeling.traces.locations import FileLocation
+from labeling.traces.record_changes import CannotChangeSteps, RecordChanges
 from labeling.traces.scan import NAMED_KINDS, ImportOptions, ImportPreview
 from people.models import Membership
 from people.roles import Action
@@ -92,6 +102,7 @@ class ImportOptionsForm(forms.Form):
         choices=[("count", _("count it")), ("mask", _("mask it")), ("refuse", _("reject the record"))],
     )
     is_lenient = forms.BooleanField(label=_("Skip bad lines instead of rejecting the file"), required=False)
+    step_changes = StepChangesField()
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -117,14 +128,16 @@ class PreviewStep:
 class PreviewRecord:
     """One record of a preview."""
 
+    number: int  # in the file, from 0
     record: TraceRecord
     steps: list[PreviewStep]
     n_more_steps: int
+    may_change: bool  # its steps
 
 
 @form_view(Action.BRING_IN)
 def preview_import(request: HttpRequest, actor: Membership) -> HttpResponse:
-    """Show how the first records would be imported; import them on request."""
+    """Show how the first records would be imported, change their steps, and import the file on request."""
     try:
         location = locations.resolve_location(request.GET.get("file", ""), project=actor.project)
     except locations.LocationNotFound as error:
@@ -136,13 +149,70 @@ def preview_import(request: HttpRequest, actor: Membership) -> HttpResponse:
     form = ImportOptionsForm(request.POST)
     if not form.is_valid():
         return _render_preview(request, actor, location, form, status=422)
+    return _answer_form(request, actor, location, form)
+
+
+def _answer_form(
+    request: HttpRequest, actor: Membership, location: FileLocation, form: ImportOptionsForm
+) -> HttpResponse:
+    """Do what the button of a valid form says."""
+    if "edit" in request.POST or "change" in request.POST:
+        return _change_steps(request, actor, location, form)
     if "preview" in request.POST:
         return _render_preview(request, actor, location, form)
+    if "discard" in request.POST:
+        return _render_preview(request, actor, location, _discard_misfits(location, form))
     try:
+        if _find_misfits(location, form):
+            return _render_preview(request, actor, location, form, status=422)
         job = _start_import(actor, location, ImportOptions(**form.cleaned_data))
     except (input_files.UnreadableFile, catalog.UnknownFormat, JobFailed) as error:
         return _render_preview(request, actor, location, form, status=422, problem=str(error))
     return redirect("dashboard:import", actor.project.slug, job.pk)
+
+
+def _change_steps(
+    request: HttpRequest, actor: Membership, location: FileLocation, form: ImportOptionsForm
+) -> HttpResponse:
+    """Show the steps of one record with their changes, or keep the changes and show the preview again."""
+    try:
+        preview = _load_import_preview(location, ImportOptions(**form.cleaned_data))
+    except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
+        return _render_preview(request, actor, location, form, status=422, problem=str(error))
+    asked = request.POST.get("edit") or request.POST.get("change")
+    by_number = zip(preview.numbers, preview.first, strict=False)
+    found = next(((number, record) for number, record in by_number if str(number) == asked), None)
+    if found is None:
+        return _render_preview(request, actor, location, form, status=422)
+    if "edit" in request.POST:
+        return render_step_editor(request, actor, location, form, *found)
+    try:
+        changes = replace_changes(form.cleaned_data["step_changes"], request.POST.dict(), *found)
+    except CannotChangeSteps as error:
+        return render_step_editor(request, actor, location, form, *found, problem=str(error))
+    return _render_preview(request, actor, location, _replace_changes(form, changes))
+
+
+def _find_misfits(location: FileLocation, form: ImportOptionsForm) -> list[RecordChanges]:
+    """Return the changes of steps that do not fit the file with these options."""
+    planned = form.cleaned_data["step_changes"]
+    if not planned:
+        return []
+    preview = _load_import_preview(location, ImportOptions(**form.cleaned_data))
+    return apply_planned_changes(preview, planned).misfits
+
+
+def _discard_misfits(location: FileLocation, form: ImportOptionsForm) -> ImportOptionsForm:
+    try:
+        misfits = _find_misfits(location, form)
+    except (input_files.UnreadableFile, catalog.UnknownFormat):
+        return form  # the preview says why
+    return _replace_changes(form, [each for each in form.cleaned_data["step_changes"] if each not in misfits])
+
+
+def _replace_changes(form: ImportOptionsForm, changes: list[RecordChanges]) -> ImportOptionsForm:
+    data = {**dict(form.data.items()), "step_changes": msgspec.json.encode(changes).decode()}
+    return ImportOptionsForm(data)
 
 
 def _start_import(actor: Membership, location: FileLocation, options: ImportOptions) -> Job:
@@ -167,9 +237,10 @@ def _render_preview(
         options = ImportOptions(**form.cleaned_data)
     else:
         options = ImportOptions(format=form["format"].value() or "auto")
-    preview = None
+    preview, changed = None, PreviewedChanges({}, [])
     try:
         preview = _load_import_preview(location, options)
+        changed = apply_planned_changes(preview, options.step_changes)
     except (input_files.UnreadableFile, catalog.UnknownFormat) as error:
         problem = problem or str(error)
     return project_page(
@@ -182,7 +253,8 @@ def _render_preview(
         form=form,
         problem=problem,
         preview=preview,
-        records=[_build_preview_record(record) for record in preview.first] if preview else [],
+        records=[_build_preview_record(number, record) for number, record in changed.records.items()],
+        misfits=changed.misfits,
         bad_lines=scan.group_bad_lines(preview.report.bad_lines)[:MAX_BAD_LINES] if preview else [],
     )
 
@@ -213,7 +285,7 @@ def _guess_format(location: FileLocation) -> tuple[str, str]:
         return "native", str(error)
 
 
-def _build_preview_record(record: TraceRecord) -> PreviewRecord:
+def _build_preview_record(number: int, record: TraceRecord) -> PreviewRecord:
     """Build one record. A live trace stores no steps: its submission lists the options that were shown."""
     turns = {turn.position: turn for turn in record.submissions[0].turns} if record.submissions else {}
     steps = record.steps or [StepRecord([]) for _turn in turns]
@@ -234,4 +306,4 @@ def _build_preview_record(record: TraceRecord) -> PreviewRecord:
                 part=part,
             )
         )
-    return PreviewRecord(record, shown, len(steps) - len(shown))
+    return PreviewRecord(number, record, shown, len(steps) - len(shown), may_change_record(record))

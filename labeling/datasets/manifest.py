@@ -31,10 +31,12 @@ from formats.records import (
     EvidenceRecord,
     JudgmentRecord,
     OptionRecord,
+    OriginalRecord,
     PartRecord,
     StepRecord,
     TurnRecord,
     WrittenStep,
+    unpack_residue,
 )
 from formats.rows import SEPARATOR, CompactRow, ExportRow, RowFacts, build_record
 from labeling.datasets import selection
@@ -54,6 +56,7 @@ _RATINGS = rawsql.load_sql(__file__, "row_ratings.sql")
 _RATING_RANGES = rawsql.load_sql(__file__, "row_rating_ranges.sql")
 _STEPS = rawsql.load_sql(__file__, "row_steps.sql")
 _PARTS = rawsql.load_sql(__file__, "row_parts.sql")
+_ORIGINALS = rawsql.load_sql(__file__, "row_originals.sql")
 _TURNS = rawsql.load_sql(__file__, "row_turns.sql")
 
 
@@ -293,7 +296,7 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts], *, has_parts: bool
         turns: dict[int, list[TurnRecord]] = {}
         for position, judgments in groupby(rawsql.fetch_named(TurnRow, _TURNS, parameters), attrgetter("position")):
             turns[position] = list(_build_turns(judgments, steps[position]))
-        return {
+        rebuilt = {
             facts.position: ExportRow(
                 facts,
                 None,
@@ -305,6 +308,9 @@ def _rebuild_rows(manifest_id: int, rows: Sequence[RowFacts], *, has_parts: bool
             )
             for facts in rows
         }
+        for position, format, content in rawsql.fetch_rows(_ORIGINALS, parameters) if has_parts else ():
+            rebuilt[position].record.original = OriginalRecord(format, unpack_residue(bytes(content)))
+        return rebuilt
     finally:
         if was_enabled:
             gc.enable()

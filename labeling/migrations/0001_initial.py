@@ -695,6 +695,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='TraceOriginal',
+            fields=[
+                ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='original', serialize=False, to='labeling.trace')),
+                ('format', models.CharField(max_length=40)),
+                ('content', models.BinaryField()),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='labeling.project')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('format', ''), _negated=True), name='an_original_record_has_a_format')],
+            },
+        ),
+        migrations.CreateModel(
             name='PairedTrace',
             fields=[
                 ('trace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='pairing', serialize=False, to='labeling.trace')),

@@ -41,6 +41,7 @@ from labeling.models.trace import (
     Step,
     StoredImage,
     Trace,
+    TraceOriginal,
     TraceTag,
 )
 from labeling.models.visibility import VisibilityDraw, VisibilityPlan

@@ -236,6 +236,24 @@ class Trace(models.Model):
         return f"trace {self.pk}"
 
 
+class TraceOriginal(models.Model):
+    """The record of a trace without labels, if its format cannot be written from the steps. A table of its own, because
+    only exports read it. Owned by `labeling.traces`."""
+
+    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, primary_key=True, related_name="original")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
+    format = models.CharField(max_length=40)
+    content = models.BinaryField()  # JSON, packed
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~Q(format=""), name="an_original_record_has_a_format"),
+        ]
+
+    def __str__(self) -> str:
+        return f"original of trace {self.trace_id}"
+
+
 class TraceTag(models.Model):
     """A word that a person put on a trace. Owned by `labeling.traces.tags`."""
 

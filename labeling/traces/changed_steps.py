@@ -16,9 +16,16 @@ from msgspec import UNSET
 from accounts.models import User
 from events import audit_log
 from events.models import Event
-from formats.messages import name_segmenters
-from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
-from formats.step_changes import SEGMENTER, InvalidStepChange, StepChange, change_steps
+from formats.records import (
+    OptionRecord,
+    PartRecord,
+    ProblemRecord,
+    ProvenanceRecord,
+    StepChange,
+    StepRecord,
+    TraceRecord,
+)
+from formats.step_changes import name_changed_segmenter
 from labeling import queue
 from labeling.models import Assignment, Gold, Option, OptionPart, PairedTrace, QueueEntry, Source, Step, Trace
 from labeling.models.assignment import AssignmentState
@@ -27,20 +34,11 @@ from labeling.models.trace import TraceKind
 from labeling.quality.adjudication import withdraw_traces
 from labeling.queue.slots import GOLD_SOURCES
 from labeling.traces import stored_images, tags
+from labeling.traces.record_changes import CannotChangeSteps, apply_changes, refuse_long
 from labeling.traces.trace_rows import ImportRows, NumberedRecord, TraceRows, lock_project_import
 
-MAX_STEPS = 400  # of a trace that is changed by hand
-_MAX_SEGMENTER = 100  # characters
 _OPENED_STATES = (AssignmentState.OPENED, AssignmentState.SUBMITTED)
 MADE, REPLACED, RESTORED = "trace.made_by_hand", "trace.replaced", "trace.restored"
-
-
-class CannotChangeSteps(Exception):
-    """The steps of the trace cannot be changed. The message is meant for users."""
-
-    def __init__(self, message: str, code: str) -> None:
-        self.code = code
-        super().__init__(message)
 
 
 def explain_fixed_steps(trace: Trace) -> str:
@@ -89,7 +87,7 @@ def change_trace_steps(*, trace: Trace, changes: Sequence[StepChange], by: User,
         raise CannotChangeSteps(_("Nothing was changed. Split or merge at least one step."), "unchanged")
     with transaction.atomic():
         lock_project_import(trace.project_id)
-        steps = _change(load_step_records(trace), changes)
+        steps = apply_changes(load_step_records(trace), changes)
         reason = _("Steps changed by hand")
         entries = _withdraw(trace, reason, by, now)
         new = _find_or_add(trace, steps, now)
@@ -125,20 +123,6 @@ def restore_steps(*, trace: Trace, by: User, now: dt.datetime) -> Trace:
     return old
 
 
-def _change(steps: list[StepRecord], changes: Iterable[StepChange]) -> list[StepRecord]:
-    try:
-        return change_steps(steps, changes)
-    except InvalidStepChange as error:
-        number = sum(step.is_rateable for step in steps[: error.position]) + 1
-        reasons = {
-            "no_such_step": _("Step %(n)d does not exist. Reload the page."),
-            "cannot_merge": _("Step %(n)d cannot be merged with the step before it: their kind or message differs."),
-            "cannot_split": _("Step %(n)d cannot be split: it has alternatives or tool calls."),
-            "empty_step": _("Step %(n)d cannot be split there: a new step would be empty. Move the mark."),
-        }
-        raise CannotChangeSteps(reasons[error.code] % {"n": number}, error.code) from None
-
-
 def _refuse_fixed(trace: Trace) -> None:
     _refuse_trace(trace, is_gold=Gold.objects.active().filter(trace=trace).exists())
     _refuse_opened(Assignment.objects.filter(trace=trace))
@@ -149,9 +133,7 @@ def _refuse_trace(trace: Trace, *, is_gold: bool) -> None:
         raise CannotChangeSteps(_("The trace was withdrawn, so its steps cannot be changed."), "withdrawn")
     if trace.kind == TraceKind.LIVE:
         raise CannotChangeSteps(_("The steps were generated during labeling and cannot be changed."), "live")
-    if trace.n_steps > MAX_STEPS:
-        message = _("The trace has more than %(n)d steps, too many to change by hand. Import it with a segmenter.")
-        raise CannotChangeSteps(message % {"n": MAX_STEPS}, "too_many_steps")
+    refuse_long(trace.n_steps)
     if is_gold:
         message = _("The trace is gold: its known answer refers to these steps. Retire the gold first.")
         raise CannotChangeSteps(message, "gold")
@@ -228,10 +210,7 @@ def _make_record(old: Trace, steps: list[StepRecord]) -> TraceRecord:
 
 def _make_provenance(old: Trace) -> ProvenanceRecord:
     made = old.provenance
-    before = "" if made is None else made.segmenter
-    segmenter = before if before.endswith(SEGMENTER) else name_segmenters(before, SEGMENTER)
-    if len(segmenter) > _MAX_SEGMENTER:
-        segmenter = SEGMENTER
+    segmenter = name_changed_segmenter("" if made is None else made.segmenter)
     if made is None:
         return ProvenanceRecord(segmenter=segmenter)
     names = made.base_model, made.policy, made.sampler, made.scaffold

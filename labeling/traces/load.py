@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import msgspec
 from django.db import transaction
 
 from accounts.models import User
+from events import audit_log
 from formats.near_duplicates import TextCollection
 from formats.records import PREGENERATED, BadLine, SubmissionRecord, TraceRecord, TurnRecord
 from jobs import paging
@@ -108,7 +110,24 @@ def load_chunk(*, state: LoadState, records: Iterable[TraceRecord | BadLine], no
             ids = [trace.pk for trace in unrated]
             steering_rules.apply_rules(project_id=state.project.pk, trace_ids=ids, now=now)
         _register_benchmark_problems(state, numbered, now)
+        _log_step_changes(state, numbered, traces, now)
     _count_added(state.report, rows, traces, numbered)
+
+
+def _log_step_changes(
+    state: LoadState, numbered: Sequence[NumberedRecord], traces: TraceRows, now: dt.datetime
+) -> None:
+    """Log how the steps of new traces were changed in the preview."""
+    for (record, _), trace in zip(numbered, traces.by_record, strict=True):
+        if record.step_changes and trace.is_new:
+            audit_log.log_event(
+                what="trace.changed_in_preview",
+                by=state.by,
+                now=now,
+                project=state.project.pk,
+                subject=f"trace:{trace.pk}",
+                detail={"changes": msgspec.to_builtins(record.step_changes), "line": record.line},
+            )
 
 
 def _count_added(report: ImportReport, rows: ImportRows, traces: TraceRows, numbered: Sequence[NumberedRecord]) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+import msgspec
 from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
@@ -23,6 +24,7 @@ from jobs.failures import JobFailed
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import trace_rows
+from labeling.traces.record_changes import RecordChanges, change_records
 from labeling.traces.record_images import load_images
 
 PREVIEW_RECORDS = 5
@@ -57,6 +59,7 @@ class ImportOptions(Struct, kw_only=True):
     licence: str = ""
     statement: str = ""
     is_lenient: bool = False
+    step_changes: list[RecordChanges] = []  # made by hand in the preview
 
     def column_names(self) -> dict[str, str]:
         try:
@@ -225,7 +228,8 @@ class ImportPreview(Struct):
 
     format: str
     counts_from: int | None
-    first: list[TraceRecord]
+    first: list[TraceRecord]  # without changes of steps
+    numbers: list[int]  # of these records in the file, from 0
     report: ImportReport
     is_whole: bool  # the report covers the whole file
 
@@ -255,41 +259,51 @@ def read_records(
             scan.begin(stream)
         table = input_files.detect_table_kind(path)
         columns = choices.column_names()
-        records = catalog.read_traces(
+        found = catalog.read_traces(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
         )
         if catalog.get_input_format(choices.format).has_images:
-            records = load_images(records, path, place=images, n_decoded=n_decoded)
-        for record in records:
-            if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
-                scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
-            prepared = record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
+            found = load_images(found, path, place=images, n_decoded=n_decoded)
+        records = _prepare_records(found, choices, scan)
+        for record in change_records(records, choices.step_changes) if choices.step_changes else records:
             if scan is not None:
-                scan.count(prepared)
-            yield prepared
+                scan.count(record)
+            yield record
+
+
+def _prepare_records(
+    found: Iterable[TraceRecord | BadLine], choices: ImportOptions, scan: ImportScan | None
+) -> Iterator[TraceRecord | BadLine]:
+    for record in found:
+        if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
+            scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
+        yield record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
 
 
 def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) -> ImportPreview:
-    """Read the first records, and check the first few hundred.
+    """Read the first records without their changes of steps, and check the first few hundred.
 
     `is_cut` says that the path has only the beginning of the file, so that a truncated end is not an error.
     """
     scan = ImportScan()
     first: list[TraceRecord] = []
+    numbers: list[int] = []
     n_read = 0
+    choices = msgspec.structs.replace(choices, step_changes=[])
     try:
         records = read_records(path, choices, scan=scan, n_decoded=PREVIEW_IMAGES)
         for record in islice(records, PREVIEW_SCAN_LIMIT):
-            n_read += 1
             if isinstance(record, TraceRecord) and len(first) < PREVIEW_RECORDS:
                 record.images = []  # a preview names images and does not show them
                 first.append(record)
+                numbers.append(n_read)
+            n_read += 1
     except input_files.UnreadableFile:
         if not is_cut or not first:
             raise
     counts_from = catalog.get_input_format(choices.format).counts_from
     is_whole = not is_cut and n_read < PREVIEW_SCAN_LIMIT
-    return ImportPreview(choices.format, counts_from, first, scan.report, is_whole)
+    return ImportPreview(choices.format, counts_from, first, numbers, scan.report, is_whole)
 
 
 def _prepare_record(record: TraceRecord, choices: ImportOptions, scan: ImportScan | None) -> TraceRecord | BadLine:

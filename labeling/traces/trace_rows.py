@@ -51,6 +51,7 @@ from labeling.models import (
     Submission,
     Trace,
     TraceAnswer,
+    TraceOriginal,
 )
 from labeling.models.assignment import AssignmentOrigin, AssignmentPurpose, AssignmentState
 from labeling.traces import packed_rows, stored_images
@@ -68,6 +69,7 @@ TRACE = BulkTable(
     "metadata",
 )
 PAIRED = BulkTable(PairedTrace, "trace_id", "project_id", "pair", "half")
+ORIGINAL = BulkTable(TraceOriginal, "trace_id", "project_id", "format", "content")
 PART = BulkTable(
     OptionPart, "id", "option_id", "position", "kind", "text", "name", "call_ref", "media_type", "image_id"
 )
@@ -96,7 +98,7 @@ JUDGMENT = BulkTable(
 ANSWER = BulkTable(TraceAnswer, "id", "assignment_id", "revision", "question", "value")
 # Parents first.
 PARENT_TABLES = (PROBLEM, TRACE)
-CHILD_TABLES = (PAIRED, PROBLEM_IMAGE, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
+CHILD_TABLES = (PAIRED, ORIGINAL, PROBLEM_IMAGE, PART, ASSIGNMENT, SUBMISSION, TURN, JUDGMENT, ANSWER)
 
 
 def digest_problem(problem: ProblemRecord) -> str:
@@ -367,6 +369,9 @@ class TraceRows:
         if record.pair:
             row = trace.pk, self._project.pk, record.pair, record.pair_half
             self._rows.by_table[PAIRED].append(row)
+        if record.original is not None:
+            content = pack_residue(record.original.content)
+            self._rows.by_table[ORIGINAL].append((trace.pk, self._project.pk, record.original.format, content))
 
     def _add_texts(self, trace: TraceRef) -> None:
         """Add the steps and options of a new trace."""

@@ -65,7 +65,7 @@ OPENS = {
     "read": {"projects", "project", "imports", "import", "bad_lines", "snapshots", "snapshot", "traces"}
     | {"agreement", "consensus", "groups", "rules", "pay", "judges", "judge_runs", "judge_run", "machine_budget"}
     | {"live_labeling", "machine_consensus", "machines", "passport", "licenses", "assisted_results", "suggestions"}
-    | {"monitors"}
+    | {"monitors", "taxonomy", "guideline"}
     | {"canaries", "passports", "hard_negatives", "consensus_routes"},
     "bring_in": {"post imports", "delete import", "post trace_steps"},
     "take_out": {"post snapshots", "delete snapshot", "file"},
@@ -74,6 +74,7 @@ OPENS = {
     | {"post passport", "post licenses", "post revoke_license", "post canaries", "post canary_scores"}
     | {"post consensus_routes", "post close_consensus_route"}
     | {"put suggestions", "delete suggestions", "put monitors", "delete monitors"},
+    "guide": {"patch taxonomy", "put guideline"},
     "steer": {"post steer_traces", "put groups", "delete group", "post rules", "delete rule"},
 }
 

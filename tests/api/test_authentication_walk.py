@@ -48,11 +48,13 @@ READ = {
     "get licenses",
     "get suggestions",
     "get monitors",
+    "get taxonomy",
+    "get guideline",
     "post steer_traces",  # the action in the body needs its own role
 }  # all other operations in a project are for engineers
 FOR_LEADS = {"get groups", "put groups", "delete group", "get rules", "post rules", "delete rule", "get pay"}
 FOR_LEADS |= {"post licenses", "post revoke_license", "put suggestions", "delete suggestions"}
-FOR_LEADS |= {"put monitors", "delete monitors"}
+FOR_LEADS |= {"put monitors", "delete monitors", "patch taxonomy", "put guideline"}
 FOR_LEADS |= {"post consensus_routes", "post close_consensus_route"}
 IN_BODIES = {"post score_traces", "post rank_candidates"}  # the body names the project
 OF_A_PRM = {"post push_scores", "get traces"}  # the query names it
@@ -92,7 +94,7 @@ def test_every_operation_by_role(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     prm_args(cast)
     every = list(operations(cast))
-    assert len(every) == 58
+    assert len(every) == 62
     for person in (*OUTSIDE, "annotator", *READERS, *OTHERS):
         program = api_clients.make_client(getattr(cast, person))
         met = {operation[0]: ask(program, cast, operation) for operation in every}
@@ -191,6 +193,10 @@ SCOPES = {
     "get suggestions": "read",
     "get monitors": "read",
     "put monitors": "judge",
+    "get taxonomy": "read",
+    "patch taxonomy": "guide",
+    "get guideline": "read",
+    "put guideline": "guide",
     "delete monitors": "judge",
     "put suggestions": "judge",
     "delete suggestions": "judge",

@@ -21,7 +21,7 @@ ERROR = 2
 STEPS = ["Take one.", ["Add two.", "Take two."], "That is four.", ["Beyond it.", "Beyond that."], "Beyond all."]
 # PRM800K and AgentRewardBench have single raters' labels only, and outcomes have no rated steps.
 CONSENSUS = [
-    name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters and name != "agent_reward_bench"
+    name for name, of in OUTPUT_FORMATS.items() if of.is_table and of.wants_raters and "agent_reward" not in name
 ]
 
 
@@ -65,7 +65,7 @@ def test_no_format_holds_a_label_beyond_the_first_error(protocol: str) -> None:
     assert [row["labels"] for row in found["native"]] == [[1, 1, -1]]
     assert [row["response"]["process_correctness"] for row in found["visual_process_bench"]] == [[1, 1, -1]]
     assert [row["first_error"] for row in found["first_errors"] if row["by"] == "consensus"] == [ERROR]
-    assert [error["location"] for row in found["trail"] for error in row["errors"]] == [str(ERROR)]
+    assert [error["location"] for row in found["trail"] for error in row["labels"]["errors"]] == [str(ERROR)]
     labels = {(row["step"], row["option"]): row["label"] for row in found["steps"]}
     assert labels == {(0, 0): 1, (1, 0): 1, (1, 1): -1, (2, 0): -1, (3, 0): None, (3, 1): None, (4, 0): None}
     beyond = [row for row in found["steps"] if row["step"] > ERROR]

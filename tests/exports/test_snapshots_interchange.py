@@ -35,13 +35,16 @@ def export_rows(project: Project, format: str) -> list[dict[str, Any]]:
 
 
 def test_trail() -> None:
-    [row] = export_rows(load_record("trail", {"trace": TRACE, "labels": LABELS}), "trail")
-    assert (row["trace_id"], row["errors"], row["scores"]) == ("t-1", LABELS["errors"], LABELS["scores"])
-    assert row["rater"] == "TRAIL annotators"
+    [row] = export_rows(load_record("trail", {"trace": TRACE, "labels": LABELS, "x_time": 7}), "trail")
+    labels = row["labels"]
+    assert (row["trace"], row["x_time"]) == (TRACE, 7)
+    assert (labels["trace_id"], labels["errors"], labels["scores"]) == ("t-1", LABELS["errors"], LABELS["scores"])
+    assert labels["rater"] == "TRAIL annotators"
 
 
 def test_agent_process_bench() -> None:
-    [row] = export_rows(load_record("chat", CHAT), "chat")
+    [row] = export_rows(load_record("chat", {**CHAT, "reward": 1.0, "info": {"cost": 0.5}}), "chat")
+    assert (row["reward"], row["info"]) == (1.0, {"cost": 0.5})
     assert (row["messages"], row["step_labels"], row["final_label"]) == (
         *(CHAT["messages"], CHAT["step_labels"], CHAT["final_label"]),
     )
@@ -50,6 +53,9 @@ def test_agent_process_bench() -> None:
 def test_agent_reward_bench() -> None:
     project = load_record("agent_reward_bench", {**TRAJECTORY, "annotations": ROWS})
     assert sorted(export_rows(project, "agent_reward_bench"), key=lambda row: row["annotator_name"]) == ROWS
+    [trajectory] = export_rows(project, "agent_reward_traces")
+    trajectory["annotations"].sort(key=lambda row: row["annotator_name"])
+    assert trajectory == {**TRAJECTORY, "annotations": ROWS}
     steps = export_rows(project, "steps")
     assert {len(row["ratings"]) for row in steps} == {0}
 
@@ -69,7 +75,7 @@ def test_people_answer_in_these_formats(format: str) -> None:
     )
     [row] = export_rows(project, format)
     if format == "trail":
-        assert row["errors"] == [{"category": "", "location": "0", "evidence": ""}]
-        assert row["trace_answers"] == {"looping": "no"}
+        assert row["labels"]["errors"] == [{"category": "", "location": "0", "evidence": ""}]
+        assert row["labels"]["trace_answers"] == {"looping": "no"}
     else:
         assert row["trajectory_looping"] == "No"

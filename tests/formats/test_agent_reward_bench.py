@@ -75,6 +75,20 @@ def test_steps_have_the_page_before_the_action() -> None:
     assert made.metadata == {"benchmark": "webarena", "model_name": "GenericAgent-m", "exp_name": "e"}
 
 
+def test_reasoning_is_split_inside_its_step() -> None:
+    step = {"reasoning": "Look.\nThink.", "action": "click('1')"}
+    content = json.dumps({**TRAJECTORY, "steps": [step]}).encode()
+    (made,) = agent_reward_bench.read(io.BytesIO(content), segmenter="lines 2")
+    assert isinstance(made, TraceRecord)
+    assert [(each.kind, each.source_position, each.options[0].text) for each in made.steps] == [
+        ("reasoning", 0, "Look."),
+        ("reasoning", 0, "Think."),
+        ("action", 0, "click('1')"),
+    ]
+    assert made.provenance is not None
+    assert made.provenance.segmenter == "agent turns 1, lines 2"
+
+
 def test_submission_without_a_verdict_is_left_out() -> None:
     tally = RowTally()
     made = read_one()

@@ -187,25 +187,51 @@ def test_decisive_error_equals_the_native_one(
         assert [(row["first_error"], row["is_censored"]) for row in first_errors] == [(row["label"], False)]
 
 
-@pytest.mark.parametrize("label", [-1, 0, 2])
-def test_stop_equals_processbench(label: int) -> None:
-    item = {"problem": "P", "steps": ["a", "b", "c"], "label": label}
+@given(ratings=st.lists(RATINGS, min_size=1, max_size=8), data=st.data())
+def test_stop_equals_processbench(ratings: list[int], data: st.DataObject) -> None:
+    """The file of ProcessBench, and a reading of all steps with any marks, have the same first error."""
+    label = ratings.index(-1) if -1 in ratings else -1
+    item = {"problem": "P", "steps": [f"Step {number}." for number in range(len(ratings))], "label": label}
     (record,) = processbench.read(io.BytesIO(json.dumps(item).encode()))
     assert isinstance(record, TraceRecord)
-    (row,) = write_rows("processbench", make_example(record), LabelRule(label_set="stop"))
-    assert row["label"] == label
+    links = [data.draw(LINKS) if -1 in ratings[:at] else "" for at in range(len(ratings))]
+    for each in (record, read_native("recovery", ratings, links)):
+        (row,) = write_rows("processbench", make_example(each), LabelRule(label_set="stop"))
+        assert row["label"] == label
 
 
-@given(labels=st.lists(RATINGS, min_size=1, max_size=8), data=st.data())
-def test_every_native_labeling_has_a_reading(labels: list[int], data: st.DataObject) -> None:
+@pytest.mark.parametrize(
+    ("name", "native_labels"), [("propagated_ternary", RATINGS), ("carried_forward", st.sampled_from([-1, 1]))]
+)
+@given(data=st.data())
+def test_every_native_labeling_has_a_reading(
+    name: str, native_labels: st.SearchStrategy[int], data: st.DataObject
+) -> None:
     """Mark each step that is not negative as independent; a step that depends on an error may have any own rating."""
+    labels = data.draw(st.lists(native_labels, min_size=1, max_size=8))
     steps, has_error = [], False
     for label in labels:
         own = data.draw(RATINGS) if has_error and label == -1 else label
         steps.append(RatedStep(own, INDEPENDENT if has_error and label != -1 else ""))
         has_error = has_error or label == -1
-    derived = label_sets.derive_labels(steps, protocol="recovery", label_set="propagated_ternary")
+    derived = label_sets.derive_labels(steps, protocol="recovery", label_set=name)
+    assert derived.is_complete
     assert derived.labels == tuple(labels)
+
+
+@given(ratings=st.lists(RATINGS, min_size=1, max_size=8), data=st.data())
+def test_every_decisive_error_has_a_reading(ratings: list[int], data: st.DataObject) -> None:
+    """The trace recovers from all errors before the decisive one at that step, without one at the last step."""
+    errors = [at for at, rating in enumerate(ratings) if rating == -1]
+    error = data.draw(st.sampled_from([*errors, None]))
+    if error is None and errors:
+        ratings[-1] = 1
+    place = len(ratings) - 1 if error is None else error
+    links = [RECOVERS if at == place and -1 in ratings[:at] else "" for at in range(len(ratings))]
+    published: list[int | None] = [-1 if at == error else None for at in range(len(ratings))]
+    for record in (read_native("recovery", ratings, links), read_native("decisive_error", published)):
+        (row,) = write_rows("first_errors", make_example(record), LabelRule(label_set="decisive_error"))
+        assert (row["first_error"], row["is_censored"]) == (-1 if error is None else error, False)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

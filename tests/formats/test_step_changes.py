@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.records import OptionRecord, PartRecord, StepRecord
-from formats.step_changes import InvalidStepChange, StepChange, change_steps, choose_mark, find_cuts
+from formats.records import OptionRecord, PartRecord, StepChange, StepRecord
+from formats.step_changes import InvalidStepChange, change_steps, choose_mark, find_cuts
 
 TEXTS = st.text(st.sampled_from("ab. \n\r\t|"), max_size=20)
 STEPS = st.lists(

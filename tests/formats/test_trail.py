@@ -82,9 +82,10 @@ def test_errors_and_scores_come_back(as_text: bool) -> None:
     record = {"trace": TRACE, "labels": LABELS}
     made = read_one({key: json.dumps(value) for key, value in record.items()} if as_text else record)
     [row] = write_rows("trail", make_example(made))
-    assert {name: row[name] for name in LABELS} == LABELS
-    assert row["trace_id"] == "t-1"
-    assert read_one({"trace": TRACE, "labels": {**row, "rater": None}}).submissions == made.submissions
+    labels = json.loads(row["labels"]) if as_text else row["labels"]
+    assert {name: labels[name] for name in LABELS} == LABELS
+    assert labels["trace_id"] == "t-1"
+    assert read_one({"trace": TRACE, "labels": {**labels, "rater": None}}).submissions == made.submissions
 
 
 def test_spans_become_steps() -> None:
@@ -116,11 +117,12 @@ def test_errors_marked_here_have_a_row_for_each_kind() -> None:
     shown = JudgmentRecord("Plan", -1, category="tool-related new", severity=2, evidence=[EvidenceRecord("a", 0, 1)])
     made.submissions = [SubmissionRecord([TurnRecord(2, shown=[shown])], labeler="r", answers={"final_label": "1"})]
     [row] = write_rows("trail", make_example(made))
-    assert row["errors"] == [
+    labels = row["labels"]
+    assert labels["errors"] == [
         {"category": "Tool-related", "location": "plan", "evidence": "a", "impact": "MEDIUM"},
         {"category": "new", "location": "plan", "evidence": "a", "impact": "MEDIUM"},
     ]
-    assert (row["scores"], row["trace_answers"]) == ([], {"final_label": "1"})
+    assert (labels["scores"], labels["trace_answers"]) == ([], {"final_label": "1"})
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -117,6 +117,8 @@ JUDGE_URL_CASES: dict[str, tuple[str, dict[str, int], Arguments]] = {
     "dashboard:suggestions": ("get", answers_for_readers(200), suggestions_args),
     "dashboard:start_suggestions": ("post", answers_for_managers(422), project_args),
     "dashboard:stop_suggestions": ("post", answers_for_managers(302), suggestions_args),
+    "api:taxonomy": ("get", answers_without_token(401), project_args),
+    "api:guideline": ("get", answers_without_token(401), project_args),
     "api:suggestions": ("get", answers_without_token(401), suggestions_args),
     "api:machines": ("get", answers_without_token(401), project_args),
     "api:passport": ("get", answers_without_token(401), passport_args),

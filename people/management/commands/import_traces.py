@@ -128,7 +128,7 @@ class Command(BaseCommand):
     def _import(self, options: dict[str, Any], bar: ProgressBar) -> ImportReport:
         now = timezone.now()
         options = {**options, "columns": "\n".join(options["columns"])}
-        choices = ImportOptions(**{name: options[name] for name in ImportOptions.__struct_fields__})
+        choices = ImportOptions(**{name: options[name] for name in ImportOptions.__struct_fields__ if name in options})
         choices.check()
         path = self._locate_file(options["file"], bar)
         images = options["images"]

@@ -100,6 +100,38 @@ def test_preview_shows_the_steps_of_a_message_as_its_parts(client: Client, proje
     assert text(response).count('data-message="2"') == 2
 
 
+def test_steps_are_changed_in_the_preview_and_never_lost(client: Client, project: Project) -> None:
+    preview = upload(client, json.dumps({"problem": "2 + 2?", "text": "One. Then two.\nThree."}).encode())
+    options = {**CHOICES, "format": "native", "segmenter": "lines 2"}
+    editor = client.post(preview, {**options, "edit": "0"})
+    assert [step.entered for step in editor.context["steps"]] == ["One. Then two.", "Three."]
+    wrong = client.post(preview, {**options, "change": "0", "text-0": "One. Then 2."})
+    assert (wrong.status_code, wrong.context["steps"][0].entered) == (422, "One. Then 2.")
+    kept = client.post(preview, {**options, "change": "0", "text-0": "One.<cut> Then two.", "merge-1": "on"})
+    [record] = kept.context["records"]
+    assert [step.text for step in record.steps] == ["One.", "Then two.\nThree."]
+    options["step_changes"] = kept.context["form"]["step_changes"].value()
+    again = client.post(preview, {**options, "edit": "0"})
+    assert again.context["steps"][0].entered == "One.<cut> Then two."
+    assert again.context["steps"][1].is_merged
+    for action in ("preview", "import"):
+        response = client.post(preview, {**options, "segmenter": "sentences 2", action: "1"})
+        assert (response.status_code, 'data-misfit="1"' in text(response)) == (
+            200 if action == "preview" else 422,
+            True,
+        )
+        assert response.context["form"]["step_changes"].value() == options["step_changes"]
+    discarded = client.post(preview, {**options, "segmenter": "sentences 2", "discard": "1"})
+    assert (discarded.context["misfits"], discarded.context["form"]["step_changes"].value()) == ([], "[]")
+    assert client.post(preview, {**options, "step_changes": "[{}]", "preview": "1"}).status_code == 422
+    assert client.post(preview, {**options, "import": "1"}).status_code == 302
+    assert run().state == JobState.DONE
+    assert Trace.objects.get().provenance.segmenter == "lines 2, by hand 1"  # type: ignore[union-attr]  # it has one
+    shown = client.get(reverse("dashboard:trace", args=["sums", Trace.objects.get().pk]))
+    [event] = [each for each in shown.context["history"] if each.event.what == "trace.changed_in_preview"]
+    assert event.detail
+
+
 def test_ratings_of_a_judge_need_a_name(client: Client, project: Project) -> None:
     preview = upload(client, prm.make_line())
     response = client.post(preview, {**CHOICES, "labels": "judge", "import": "1"})

@@ -4,20 +4,14 @@ import pytest
 
 from accounts.models import User
 from events.models import Event
-from formats.records import ProblemRecord
-from formats.step_changes import StepChange
+from formats.records import ProblemRecord, StepChange
 from labeling import queue
 from labeling.models import Option, Project, Provenance, Step, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from labeling.traces import tags
-from labeling.traces.changed_steps import (
-    CannotChangeSteps,
-    change_trace_steps,
-    find_replaced_trace,
-    load_step_records,
-    restore_steps,
-)
+from labeling.traces.changed_steps import change_trace_steps, find_replaced_trace, load_step_records, restore_steps
+from labeling.traces.record_changes import CannotChangeSteps
 from labeling.traces.trace_rows import digest_problem
 from tests import factories
 from tests.factories import NOW

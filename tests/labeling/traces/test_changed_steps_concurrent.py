@@ -2,12 +2,13 @@
 
 import pytest
 
-from formats.step_changes import StepChange
+from formats.records import StepChange
 from labeling import queue
 from labeling.models import Assignment, Trace
 from labeling.models.project import ProjectState
 from labeling.models.rater import RaterStage
-from labeling.traces.changed_steps import CannotChangeSteps, change_trace_steps
+from labeling.traces.changed_steps import change_trace_steps
+from labeling.traces.record_changes import CannotChangeSteps
 from tests import factories
 from tests.concurrency import run_at_once
 from tests.factories import NOW
