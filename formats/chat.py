@@ -230,7 +230,7 @@ def keep_item(members: dict[str, Any], trace: TraceRecord) -> OriginalRecord | N
     """Keep a chat that its steps do not reproduce, unless its messages were split or have images."""
     is_whole = [step.source_position for step in trace.steps] == [*range(len(trace.steps))]
     parts = [part for step in trace.steps for option in step.options for part in option.parts]
-    has_images = any(part.data or part.kind == "image" for part in parts)
+    has_images = bool(trace.problem.images) or any(part.kind == "image" for part in parts)
     written = _write_chat(trace)
     is_reproduced = all(key in written and written[key] == members[key] for key in members if key not in _LABEL_KEYS)
     if not is_whole or has_images or is_reproduced:
