@@ -101,7 +101,8 @@ def show_adjudication(request: HttpRequest, actor: Membership, trace: int | None
         first = next(iter(queue), None)
         if first is not None:
             pair_access.reserve_half_or_403(actor, first.trace)
-        return _render_adjudication(request, actor, first, queue=queue)
+        is_half = first is not None and hasattr(first.trace, "pairing")  # the queue no longer has the other half
+        return _render_adjudication(request, actor, first, queue=None if is_half else queue)
     return _render_adjudication(request, actor, _get_settlement(actor, trace))
 
 
