@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import LicensedLabel
+from labeling.quality import resolve
 from machines import licenses, passports, routes
 from machines.models import JudgeRun, MachineLicense
 from tests import factories
@@ -96,6 +97,7 @@ def test_lead_opens_a_consensus_route(visit: Visit) -> None:
     expect(page.locator("tr[data-route=closed]")).to_have_count(1)
     route_project.open_route(project, machines)  # no one labeled here, so the first route settled nothing
     assert licenses.apply_licenses(now=factories.NOW) == len(agreed)
+    resolve.resolve_due_traces(now=factories.NOW)
     page.reload()
     expect(page.locator("tr[data-route=open]")).to_have_count(1)
     assert accessibility_violations(page) == []

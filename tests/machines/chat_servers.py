@@ -75,8 +75,9 @@ def make_logprobs(text: str, yes_shares: tuple[float, ...]) -> dict[str, Any]:
     for token in re.findall(r" ?[^\W\d]+|.", text, re.S):
         top = {token: 0.0}
         if token.strip() in ("Yes", "No"):
-            share = next(shares)
-            top = {" Yes": math.log(share * 0.98), " No": math.log((1 - share) * 0.98), " Maybe": math.log(0.02)}
+            share, space = next(shares), token[: -len(token.strip())]
+            found = {"Yes": share * 0.98, "No": (1 - share) * 0.98, "Maybe": 0.02}
+            top = {space + word: math.log(chance) for word, chance in found.items()}
         candidates = [{"token": each, "logprob": value} for each, value in top.items()]
         rows.append({"token": token, "logprob": top[token], "bytes": list(token.encode()), "top_logprobs": candidates})
     return {"content": rows}
