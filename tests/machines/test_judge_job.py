@@ -12,7 +12,7 @@ from jobs.models import Job
 from labeling.models import Assignment, Judgment, Project, Submission
 from labeling.models.rater import RaterKind
 from labeling.projects import lifecycle
-from machines import chat_endpoint, judge_job, judges, runs
+from machines import judge_job, judges, runs
 from machines.models import JudgedTrace, JudgeRun, JudgeRunState, JudgeVote, RunPause, VoteState
 from machines.runs import RunRefused
 from machines.stored_answers import unpack_answer
@@ -23,13 +23,6 @@ from tests.machines.chat_servers import ChatServer, Script, Scripted, always, fi
 pytestmark = [pytest.mark.django_db, pytest.mark.fault]
 
 FOUND = r"The second step is wrong. \boxed{1}"
-
-
-@pytest.fixture(autouse=True)
-def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat requests twenty times as soon."""
-    delay = chat_endpoint._delay
-    monkeypatch.setattr(chat_endpoint, "_delay", lambda endpoint, attempt: delay(endpoint, attempt) / 20)
 
 
 def run_script(project: Project, script: Script, *, key: str = "", **settings: Any) -> JudgeRun:
