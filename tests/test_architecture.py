@@ -24,7 +24,7 @@ from people.models import Membership
 from tests import factories
 from tests.conventions.rule import PACKAGES, ROOT, text_of
 
-MAX_MODULES = 76
+MAX_MODULES = 75
 STAGES = ("import", "claim", "page", "record", "submit", "settle", "export")
 
 

@@ -66,8 +66,7 @@ def load_step_records(trace: Trace) -> list[StepRecord]:
     columns = ("option_id", "kind", "text", "name", "call_ref", "media_type", "image__digest")
     rows = OptionPart.objects.filter(option__step__trace=trace).order_by("option_id", "position").values_list(*columns)
     for option_id, kind, text, name, call_ref, media_type, digest in rows:
-        part = PartRecord(kind, text, name, call_ref, media_type, digest=digest or "")
-        parts.setdefault(option_id, []).append(part)
+        parts.setdefault(option_id, []).append(PartRecord(kind, text, name, call_ref, media_type, digest=digest or ""))
     options: dict[int, list[OptionRecord]] = {}
     for row in Option.objects.filter(step__trace=trace).order_by("step_id", "position"):
         option = OptionRecord(row.text, row.origin, tuple(parts.get(row.pk, ())))
