@@ -29,7 +29,7 @@ from events import audit_log
 from jobs import control
 from jobs.models import Job, JobQuerySet, JobState
 from labeling.models import Project, Source, Trace
-from labeling.traces import import_job, locations, report_tables, scan, undo
+from labeling.traces import import_job, locations, scan, undo
 from labeling.traces.scan import ImportReport
 from people.models import Membership
 from people.roles import Action
@@ -79,7 +79,7 @@ class ImportStatus:
     undo_job: Job | None  # while it runs, or after it failed
     undo_result: dict[str, int]  # counts of the last undo, if it was requested on a page
     report: ImportReport | None
-    tables: list[report_tables.ReportTable]
+    tables: list[scan.ReportTable]
     has_bad_lines_file: bool
     is_imported: bool
     time_left: dt.timedelta | None
@@ -239,7 +239,7 @@ def _build_status(project: Project, source: Source | None, job: Job | None, now:
         undo_job=last_undo if last_undo and (last_undo.is_unfinished or last_undo.state == JobState.FAILED) else None,
         undo_result=last_undo.result.get("undone", {}) if last_undo else {},
         report=report,
-        tables=report_tables.make_report_tables(report, came_in=is_imported) if report else [],
+        tables=scan.make_report_tables(report, came_in=is_imported) if report else [],
         has_bad_lines_file=job is not None and scan.bad_lines_path(job.pk).exists(),
         is_imported=is_imported,
         time_left=None if seconds is None else dt.timedelta(seconds=seconds),

@@ -24,7 +24,7 @@ from labeling.models import Project
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind, SourcePurpose
 from labeling.projects import lifecycle
-from labeling.traces import import_job, locations, report_tables, scan
+from labeling.traces import import_job, locations, scan
 from labeling.traces.scan import ImportOptions, ImportReport
 from people import members
 from people.models import Membership, Role
@@ -120,7 +120,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         bar.clear()
         self._print_bad_lines(report)
-        for table in report_tables.make_report_tables(report):
+        for table in scan.make_report_tables(report):
             self.stdout.write(self.style.MIGRATE_HEADING(table.name))
             for figure in table.figures:
                 self.stdout.write(f"{figure.value:>16}  {figure.name}")
