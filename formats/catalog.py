@@ -5,6 +5,7 @@ The name of a format is also the name of its module and of its page in docs/form
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -16,6 +17,8 @@ from formats import (
     chat,
     first_errors,
     gsm8k,
+    image_loader,
+    input_files,
     math_shepherd,
     mini_swe_agent,
     mr_ben,
@@ -35,8 +38,10 @@ from formats import (
     trail,
     trl,
     visual_process_bench,
+    zip_archives,
 )
 from formats.examples import Columns, LabelRule, OutputRow, RowTally, TraceExample
+from formats.image_loader import ImageLoader, ImageRefused
 from formats.record_reader import RecordReader
 from formats.records import BadLine, TraceRecord
 
@@ -172,6 +177,32 @@ def read_traces(
     if table is not None:
         raise UnknownFormat(f"{format} files are JSON Lines: this format cannot be read from a {table} file")
     return read(stream)
+
+
+def load_images(
+    records: Iterator[TraceRecord | BadLine], path: Path, *, place: Path | None, n_decoded: int | None
+) -> Iterator[TraceRecord | BadLine]:
+    """Yield the records with their images. A record with an image that cannot be stored becomes a bad line. Raises
+    UnreadableFile if the archive is damaged."""
+    loader: ImageLoader | None = None
+    for record in records:
+        if isinstance(record, BadLine) or not _has_images(record):
+            yield record
+            continue
+        try:
+            loader = loader or ImageLoader(image_loader.open_image_files(path, place), n_decoded=n_decoded)
+            yield loader.load_images(record)
+        except zip_archives.UnusableArchive as error:
+            raise input_files.UnreadableFile(str(error)) from error
+        except ImageRefused as error:
+            yield BadLine(record.line or 1, 1, str(error))
+
+
+def _has_images(record: TraceRecord) -> bool:
+    if record.problem.images:
+        return True
+    options = [option for step in record.steps for option in step.options if option.parts]
+    return any(part.kind == "image" for option in options for part in option.parts)
 
 
 def detect_format(

@@ -33,9 +33,10 @@ from jobs.models import Job
 from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind, SourcePurpose
 from labeling.traces import file_process, import_job, locations, scan
+from labeling.traces.import_preview import ImportPreview
 from labeling.traces.locations import FileLocation
 from labeling.traces.record_changes import CannotChangeSteps, RecordChanges
-from labeling.traces.scan import NAMED_KINDS, ImportOptions, ImportPreview
+from labeling.traces.scan import NAMED_KINDS, ImportOptions
 from people.models import Membership
 from people.roles import Action
 

@@ -13,9 +13,9 @@ from dashboard.render import project_page
 from dashboard.step_editor import build_editable_steps, choose_step_mark, read_step_changes, write_step_changes
 from formats.records import TraceRecord
 from formats.step_changes import digest_steps
+from labeling.traces.import_preview import ImportPreview
 from labeling.traces.locations import FileLocation
 from labeling.traces.record_changes import CannotChangeSteps, RecordChanges, change_record, refuse_fixed_record
-from labeling.traces.scan import ImportPreview
 from people.models import Membership
 
 MAX_CHANGES = 200_000  # characters of JSON

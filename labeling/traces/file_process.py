@@ -25,9 +25,10 @@ from django.conf import settings
 
 from formats import catalog, input_files
 from formats.records import BadLine
-from labeling.traces import scan
+from labeling.traces import import_preview, scan
+from labeling.traces.import_preview import ImportPreview
 from labeling.traces.record_spool import RecordSpool
-from labeling.traces.scan import ImportOptions, ImportPreview, ImportReport
+from labeling.traces.scan import ImportOptions, ImportReport
 
 MAX_SECONDS = 10  # of processor time; twice as many on the clock
 MAX_MEMORY = 1024**3
@@ -285,7 +286,7 @@ def _look(path: Path, question: FileQuestion) -> FileAnswer:
     if not question.has_preview:
         return FileAnswer(format)
     options = msgspec.structs.replace(question.options, format=format)
-    answer = FileAnswer(format, scan.preview_file(path, options, is_cut=question.is_cut))
+    answer = FileAnswer(format, import_preview.preview_file(path, options, is_cut=question.is_cut))
     while answer.preview and answer.preview.first and len(msgspec.msgpack.encode(answer)) > MAX_ANSWER:
         answer.preview.first.pop()
     return answer

@@ -1,4 +1,4 @@
-"""Read a file as an import would: detect its format, preview its first records, and report what it contains.
+"""Read a file as an import would: detect its format, and report what it contains.
 
 The report of an import also counts the rows that it added. This module also makes the tables that show both reports to
 people.
@@ -8,11 +8,9 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-import msgspec
 from django.conf import settings
 from django.utils.translation import gettext as _
 from msgspec import Struct
@@ -25,11 +23,7 @@ from labeling.models.gold import GoldUse
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import trace_rows
 from labeling.traces.record_changes import RecordChanges, change_records
-from labeling.traces.record_images import load_images
 
-PREVIEW_RECORDS = 5
-PREVIEW_SCAN_LIMIT = 500  # records that a preview reads at most
-PREVIEW_IMAGES = 20  # that a preview decodes; of the others it checks the size
 BAD_LINES_KEPT = 1000
 METADATA_NAMES_KEPT = 50
 TASK_RECORDS = 200  # records of which the kind of task is counted
@@ -223,17 +217,6 @@ class ImportScan:
         self.report.problems = len(self._problems)
 
 
-class ImportPreview(Struct):
-    """The beginning of a file, as an import would read it."""
-
-    format: str
-    counts_from: int | None
-    first: list[TraceRecord]  # without changes of steps
-    numbers: list[int]  # of these records in the file, from 0
-    report: ImportReport
-    is_whole: bool  # the report covers the whole file
-
-
 def resolve_format(path: Path, choices: ImportOptions) -> str:
     """Return the named format, or detect it. Raises `UnknownFormat` if no format matches."""
     if choices.format != "auto":
@@ -263,7 +246,7 @@ def read_records(
             stream, format=choices.format, table=table, segmenter=choices.segmenter, columns=columns
         )
         if catalog.get_input_format(choices.format).has_images:
-            found = load_images(found, path, place=images, n_decoded=n_decoded)
+            found = catalog.load_images(found, path, place=images, n_decoded=n_decoded)
         records = _prepare_records(found, choices, scan)
         for record in change_records(records, choices.step_changes) if choices.step_changes else records:
             if scan is not None:
@@ -278,32 +261,6 @@ def _prepare_records(
         if scan is not None and choices.labels == "none" and isinstance(record, TraceRecord):
             scan.report.count_ratings(record)  # the ratings are in the file, although they are not imported
         yield record if isinstance(record, BadLine) else _prepare_record(record, choices, scan)
-
-
-def preview_file(path: Path, choices: ImportOptions, *, is_cut: bool = False) -> ImportPreview:
-    """Read the first records without their changes of steps, and check the first few hundred.
-
-    `is_cut` says that the path has only the beginning of the file, so that a truncated end is not an error.
-    """
-    scan = ImportScan()
-    first: list[TraceRecord] = []
-    numbers: list[int] = []
-    n_read = 0
-    choices = msgspec.structs.replace(choices, step_changes=[])
-    try:
-        records = read_records(path, choices, scan=scan, n_decoded=PREVIEW_IMAGES)
-        for record in islice(records, PREVIEW_SCAN_LIMIT):
-            if isinstance(record, TraceRecord) and len(first) < PREVIEW_RECORDS:
-                record.images = []  # a preview names images and does not show them
-                first.append(record)
-                numbers.append(n_read)
-            n_read += 1
-    except input_files.UnreadableFile:
-        if not is_cut or not first:
-            raise
-    counts_from = catalog.get_input_format(choices.format).counts_from
-    is_whole = not is_cut and n_read < PREVIEW_SCAN_LIMIT
-    return ImportPreview(choices.format, counts_from, first, numbers, scan.report, is_whole)
 
 
 def _prepare_record(record: TraceRecord, choices: ImportOptions, scan: ImportScan | None) -> TraceRecord | BadLine:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from formats import catalog, input_files
-from labeling.traces import file_process, scan
+from labeling.traces import file_process, import_preview, scan
 from labeling.traces.scan import ImportOptions
 
 pytestmark = pytest.mark.fault
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 def test_preview_is_that_of_this_process(path: Path) -> None:
     options = ImportOptions(private="mask")
     preview = file_process.preview_file(path, options)
-    assert preview == scan.preview_file(path, ImportOptions(private="mask", format=preview.format))
+    assert preview == import_preview.preview_file(path, ImportOptions(private="mask", format=preview.format))
     assert len(preview.first) == 1
     assert preview.report.bad == 1
 

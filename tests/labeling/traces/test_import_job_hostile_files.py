@@ -18,7 +18,7 @@ from formats.input_files import UnreadableFile
 from jobs import runner
 from jobs.models import Job, JobState
 from labeling.models import Option, Problem, Submission, Trace
-from labeling.traces import import_job, scan
+from labeling.traces import import_job, import_preview, scan
 from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.formats import prm800k_lines as prm
@@ -172,7 +172,7 @@ def test_preview_handles_any_file(tmp_path: Path, content: bytes, name: str) -> 
     for format in ("auto", *catalog.INPUT_FORMATS):
         try:
             named = scan.resolve_format(path, ImportOptions(format=format))
-            preview = scan.preview_file(path, ImportOptions(format=named))
+            preview = import_preview.preview_file(path, ImportOptions(format=named))
         except (catalog.UnknownFormat, UnreadableFile):
             continue
         assert all(line.line >= 1 and line.column >= 1 and line.reason for line in preview.report.bad_lines)

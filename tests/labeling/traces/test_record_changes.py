@@ -11,7 +11,7 @@ from formats.records import StepChange
 from formats.step_changes import digest_steps
 from labeling.models import Project, Step, Trace
 from labeling.models.trace import ImportedLabelKind
-from labeling.traces import scan
+from labeling.traces import import_preview
 from labeling.traces.import_job import prepare_import, run_import
 from labeling.traces.record_changes import CannotChangeSteps, RecordChanges, StepsDiffer, change_record
 from labeling.traces.scan import ImportOptions
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 def plan(path: Path, *changes: StepChange, options: ImportOptions = OPTIONS) -> ImportOptions:
     """Change the steps of the first record that is shown."""
-    preview = scan.preview_file(path, options)
+    preview = import_preview.preview_file(path, options)
     own = RecordChanges(preview.numbers[0], 2, digest_steps(preview.first[0].steps), changes)
     return msgspec.structs.replace(options, step_changes=[own], is_lenient=True)
 
@@ -75,7 +75,7 @@ def test_rated_records_are_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl"
     path.write_text(json.dumps({"problem": "P?", "steps": ["One. Two.", "Three."], "labels": [1, 1]}))
     options = plan(path, StepChange(0, (4,)))
-    [record] = scan.preview_file(path, OPTIONS).first
+    [record] = import_preview.preview_file(path, OPTIONS).first
     with pytest.raises(CannotChangeSteps) as caught:
         change_record(record, options.step_changes[0])
     assert caught.value.code == "rated"
