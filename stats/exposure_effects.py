@@ -7,7 +7,8 @@ Harm is anchoring: on gold where the machine is wrong, exposed raters give its a
 test is Fisher's exact one with the mid-p value, which holds whatever traces and raters differ in, because the arms are
 drawn for each of them. It looks at fixed numbers of decisions per arm (the harmonic mean of both arms) and spends 95 %
 of its error rate like O'Brien-Fleming until the exposed arm has `HORIZON` decisions, the rest after that, in proportion
-to 1 - horizon/n. So over any time at most `alpha` of harmless projects stop. Two exposed arms share `alpha` equally.
+to 1 - horizon/n; of `alpha` itself, `_SPENT`. So over any time at most `alpha` of harmless projects stop. Two exposed
+arms share `alpha` equally.
 
 With 111 exposed decisions, it finds an effect of 15 points at 80 % power up to a blind rate of .20 if the blind arm has
 twice as many, also with two exposed arms; with as many blind ones and one exposed arm, up to .15. At .20 no unbiased
@@ -34,7 +35,8 @@ from stats.intervals import difference_interval, t_quantile, wilson_interval
 ALPHA, HORIZON = 0.05, 111
 EFFECT = 0.15  # the smallest effect that must be found
 POWER = 0.8
-_EARLY_SHARE = 0.95  # of alpha, spent up to the horizon
+_SPENT = 0.94  # of alpha: mid-p values of few hits are slightly too small
+_EARLY_SHARE = 0.95  # of what is spent, up to the horizon
 _FIRST_LOOK, _EARLY_LOOKS, _LATER_FACTOR, _MAX_LOOKS = 20, 8, 1.25, 40
 _LEAST_P = 1e-12
 _NORMAL = NormalDist()
@@ -160,8 +162,9 @@ def plan_horizon(exposed_share: float, blind_share: float) -> float:
 
 def spend_alpha(n: float, alpha: float = ALPHA, horizon: float = HORIZON) -> float:
     """Return the error rate that may be spent after `n` decisions per arm."""
-    early = spend_like_obrien_fleming(n / horizon, _EARLY_SHARE * alpha)
-    return early + (1 - _EARLY_SHARE) * alpha * max(0.0, 1 - horizon / n)
+    spent = _SPENT * alpha
+    early = spend_like_obrien_fleming(n / horizon, _EARLY_SHARE * spent)
+    return early + (1 - _EARLY_SHARE) * spent * max(0.0, 1 - horizon / n)
 
 
 def plan_looks(horizon: float = HORIZON) -> list[float]:
