@@ -35,7 +35,7 @@ def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> N
     assignments = {trace: trace.assignments.get().pk for trace in (first, second)}
     cases = reverse("dashboard:adjudication", args=[cast.project.slug])
     reviewer = personas.client("reviewer")
-    assert [row.trace for row in reviewer.get(cases).context["queue"]] == [first]  # the oldest was opened
+    assert [row.trace for row, _task in reviewer.get(cases).context["queue"]] == [first]  # the oldest was opened
     pages = {
         "adjudication_case": (first.pk, second.pk),
         "trace": (first.pk, second.pk),

@@ -59,14 +59,20 @@ FORMS = ((1440, 900), (390, 844), (720, 450))
 
 @pytest.fixture
 def visit(browser: Browser, origin: str) -> Iterator[Visit]:
-    """Open pages in separate browser contexts, logged in if a user is given.
+    """Open pages in separate browser contexts, at an address, and logged in if a user is given.
 
     Errors and warnings in the browser's console (a refused script, a missing file) fail the test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
     def open_page(
-        user: User | None = None, *, width: int = 1440, height: int = 0, dark: bool = False, **options: Any
+        user: User | None = None,
+        at: str = "",
+        *,
+        width: int = 1440,
+        height: int = 0,
+        dark: bool = False,
+        **options: Any,
     ) -> Page:
         context = browser.new_context(
             base_url=origin,
@@ -83,7 +89,8 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         if user is not None:
             name, key = settings.SESSION_COOKIE_NAME, _log_in(user)
             context.add_cookies([{"name": name, "value": key, "url": origin}])
-            page.goto("/")
+        if at:
+            page.goto(at)
         return page
 
     yield open_page

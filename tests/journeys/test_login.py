@@ -21,7 +21,7 @@ def scene(transactional_db: None) -> ExampleProject:
 
 
 def test_new_person_joins_by_invitation(scene: ExampleProject, visit: Visit) -> None:
-    leads = visit(scene.lead)
+    leads = visit(scene.lead, "/")
     leads.get_by_role("link", name="Competition math, round 3", exact=True).click()
     leads.get_by_role("link", name="Members").click()
     leads.get_by_label("Note").fill("Ines")
@@ -93,7 +93,7 @@ def test_member_sets_a_password_with_a_reset_link(scene: ExampleProject, visit: 
 
 
 def test_theme_follows_the_system_until_chosen(scene: ExampleProject, visit: Visit) -> None:
-    page = visit(scene.annotator, dark=True)
+    page = visit(scene.annotator, "/", dark=True)
     expect(page.locator("html")).to_have_css("background-color", "rgb(17, 19, 22)")
     page.locator("[data-theme-form] button").click()
     expect(page.locator("html")).to_have_css("background-color", "rgb(244, 245, 246)")
@@ -102,7 +102,7 @@ def test_theme_follows_the_system_until_chosen(scene: ExampleProject, visit: Vis
 
 
 def test_members_and_theme_work_without_javascript(scene: ExampleProject, visit: Visit) -> None:
-    page = visit(scene.lead, java_script_enabled=False)
+    page = visit(scene.lead, "/", java_script_enabled=False)
     page.locator("[data-theme-form] button").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.goto(reverse("dashboard:members", args=[scene.project.slug]))

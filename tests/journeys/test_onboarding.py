@@ -65,7 +65,7 @@ def test_invitation_to_first_submit_by_keyboard_alone(visit: Visit) -> None:
 
 def test_training_answer_shows_the_guideline_rating_and_stays_until_confirmed(visit: Visit) -> None:
     way = OnboardingJourney(training=2)
-    page = visit(way.annotator())
+    page = visit(way.annotator(), "/")
     page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
     page.locator("[data-begin]").click()
@@ -91,7 +91,7 @@ def test_training_answer_shows_the_guideline_rating_and_stays_until_confirmed(vi
 
 def test_failed_screening_shows_the_result_and_what_happens_next(visit: Visit) -> None:
     way = OnboardingJourney(training=0, screening=1, screening_attempts=2)
-    page = visit(way.annotator())
+    page = visit(way.annotator(), "/")
     page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
     press_control(page, "[data-begin]")
@@ -113,7 +113,7 @@ def test_failed_screening_shows_the_result_and_what_happens_next(visit: Visit) -
 
 def test_new_guideline_is_read_before_the_next_trace(visit: Visit) -> None:
     way = OnboardingJourney(training=0, screening=0)
-    page = visit(way.annotator())
+    page = visit(way.annotator(), "/")
     page.locator(REVIEW_CONSENT).click()
     agree_and_read(page)
     press_control(page, "[data-begin]")
@@ -177,7 +177,7 @@ def test_crowd_worker_joins_returns_and_gets_the_completion_code(visit: Visit) -
 def test_onboarding_works_without_javascript(visit: Visit) -> None:
     way = OnboardingJourney()
     user = way.annotator()
-    page = visit(user, java_script_enabled=False)
+    page = visit(user, "/", java_script_enabled=False)
     page.locator(REVIEW_CONSENT).click()
     page.locator("[name=agrees]").check()
     page.locator(PRIMARY).click()
@@ -201,7 +201,7 @@ def finish_training(user: User) -> None:
 def test_leaving_instead_of_consenting(visit: Visit) -> None:
     way = OnboardingJourney()
     user = way.annotator()
-    page = visit(user)
+    page = visit(user, "/")
     page.locator(REVIEW_CONSENT).click()
     page.locator("form[action$='/decline'] [type=submit]").click()
     expect(page.locator("[data-no-projects]")).to_be_visible()

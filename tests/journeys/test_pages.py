@@ -36,7 +36,7 @@ def submitted(scene: ExampleProject) -> int:
 
 def test_times_use_the_browser_time_zone(visit: Visit) -> None:
     scene = make_example_project()
-    page = visit(scene.annotator, timezone_id="Asia/Tokyo")
+    page = visit(scene.annotator, "/", timezone_id="Asia/Tokyo")
     page.goto(reverse("annotate:home"))
     there = page.evaluate("new Intl.DateTimeFormat('en', { day: 'numeric', month: 'long' }).formatToParts()")
     told = {part["type"]: part["value"] for part in there}

@@ -105,7 +105,7 @@ def test_archived_project_accepts_late_submissions_and_can_be_restored(
         lifecycle.change_project_state(project=project, to=to, by=owner, now=timezone.now())
     finish(page, 1)
     expect_reason(page, day)
-    lead = visit(owner)
+    lead = visit(owner, "/")
     link = lead.get_by_role("link", name=day.project.name)
     expect(link).to_be_hidden()
     lead.locator("main details.fold summary").click()

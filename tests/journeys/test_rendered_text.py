@@ -50,7 +50,7 @@ UNCHANGED = [
 
 @pytest.fixture
 def page(visit: Visit) -> Page:
-    return visit(factories.make_user())
+    return visit(factories.make_user(), "/")
 
 
 def test_markdown_is_rendered(page: Page) -> None:

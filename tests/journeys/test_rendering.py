@@ -94,7 +94,7 @@ JSON = """async (source) => {
 )
 def test_tool_call_is_formatted_without_changes(source: str, shown: str, visit: Visit) -> None:
     """Very long numbers and duplicate names stay unchanged."""
-    assert visit(factories.make_user()).evaluate(JSON, source) == shown
+    assert visit(factories.make_user(), "/").evaluate(JSON, source) == shown
 
 
 def test_display_math_is_typeset_and_hostile_text_does_not_block(visit: Visit) -> None:
@@ -273,7 +273,7 @@ def test_active_time_counts_only_activity(visit: Visit) -> None:
 
 def test_active_time_counts_in_one_page_at_a_time(visit: Visit) -> None:
     """Two windows side by side are visible at the same time."""
-    page = visit(factories.make_user())
+    page = visit(factories.make_user(), "/")
     at_once = """async () => {
       const { ActiveClock } = await import('/static/js/work/clock.js');
       const begin = (here) => ({ here, clock: new ActiveClock({ now: () => now, visible: () => true }).listen(here) });
