@@ -7,13 +7,15 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
+from demo.visual import pictures
 from labeling import queue
-from labeling.models import Project, Rater, Submission
+from labeling.models import Project, Rater, Submission, Trace
 from labeling.models.rater import RaterStage
 from live import example_program, option_requests
 from live.models import LiveOption, LiveSession
 
 POLICY, RECOVERY, MONITORS, LIVE = "demo-policy", "demo-recovery", "demo-monitors", "demo-live"
+VISUAL = "demo-visual"
 KEYS = {-1: "1", 0: "2", 1: "3"}
 RECOVERING_STEPS = 6  # the others have fewer
 
@@ -51,7 +53,26 @@ def answer_about_hint(page: Page) -> None:
         page.keyboard.press("3")
 
 
-WORK = {RECOVERY: rate_recovery, POLICY: search_clause, MONITORS: answer_about_hint}  # what happens on the work page
+def put_chart_first() -> None:
+    project = Project.objects.get(slug=VISUAL)
+    trace = project.traces.get(problem__domain="bar chart", answer="30")  # of 40
+    queue.choose_traces(project_id=project.pk, trace_ids=[trace.pk], group=None, by=None, now=timezone.now())
+
+
+def find_misread_step(page: Page) -> None:
+    """Rate the first steps by the picture. The third one misreads it."""
+    expect(page.locator("[data-slot=problem] img")).to_have_js_property("naturalWidth", pictures.SIZE[0])
+    for key in "331":
+        page.keyboard.press(key)
+
+
+# What happens on the work page.
+WORK = {
+    RECOVERY: rate_recovery,
+    POLICY: search_clause,
+    MONITORS: answer_about_hint,
+    VISUAL: find_misread_step,
+}
 
 
 def begin_live(page: Page) -> None:
@@ -78,6 +99,7 @@ def list_lead_pages() -> Iterator[str]:
     """Return the addresses of the pages on which leads see the results of the forms."""
     yield reverse("dashboard:monitors", args=[MONITORS])
     yield reverse("dashboard:clauses", args=[POLICY])
+    yield reverse("dashboard:trace", args=[VISUAL, Trace.objects.filter(project__slug=VISUAL).earliest("pk").pk])
     yield reverse("dashboard:live", args=[LIVE])
     trial = LiveSession.objects.get(project__slug=LIVE, rater=None)
     yield reverse("dashboard:live_trial", args=[LIVE, trial.pk])
