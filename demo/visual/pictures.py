@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
-SIZE = (560, 320)
-_LEFT, _TOP, _RIGHT, _BOTTOM = 56, 48, 536, 270  # of the area of a chart
+SIZE = (520, 260)
+_LEFT, _TOP, _RIGHT, _BOTTOM = 50, 40, 504, 220  # of the area of a chart
 _INK, _GRID, _COLOR, _FILL = (40, 44, 52), (214, 218, 224), (42, 100, 176), (222, 233, 247)
 
 Point = tuple[float, float]
@@ -68,7 +68,7 @@ def _draw_picture(draw: Callable[["ImageDraw", "FreeTypeFont"], None]) -> bytes:
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", SIZE, "white")
-    draw(ImageDraw.Draw(image), ImageFont.load_default(16))  # type: ignore[arg-type]  # with a size, it is FreeType
+    draw(ImageDraw.Draw(image), ImageFont.load_default(15))  # type: ignore[arg-type]  # with a size, it is FreeType
     content = io.BytesIO()
     image.save(content, "PNG", compress_level=1)  # the import encodes it again
     return content.getvalue()

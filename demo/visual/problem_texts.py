@@ -102,10 +102,10 @@ def _make_tank() -> VisualProblem:
     return VisualProblem(
         "A tank loses water at a constant rate. After how many minutes is it empty?",
         "line chart",
-        pictures.draw_line(title, names, values, grid=10),
+        pictures.draw_line(title, names, values, grid=20),
         _list_values("Line chart, liters of water after each number of minutes", names, values),
         (
-            _both("The line begins at 90 liters."),
+            _both("The line begins halfway between 80 and 100, at 90 liters."),
             PartStep(
                 "The next point is at 20 minutes and 70 liters.", "The next point is at 10 minutes and 70 liters."
             ),
@@ -119,11 +119,11 @@ def _make_tank() -> VisualProblem:
 
 
 def _make_triangle() -> VisualProblem:
-    corners = ((130, 270), (430, 270), (130, 45))
+    corners = ((120, 230), (392, 230), (120, 26))
     return VisualProblem(
         "Find the area of the triangle. All lengths are in centimeters.",
         "figure",
-        pictures.draw_figure(corners, (((104, 158), "6"), ((300, 142), "10")), right_angle=corners[0]),
+        pictures.draw_figure(corners, (((100, 128), "6"), ((276, 116), "10")), right_angle=corners[0]),
         "A triangle with a right angle at the lower left. The vertical side is 6, and the side opposite the right angle"
         " is 10. The horizontal side has no number.",
         (
@@ -144,8 +144,8 @@ def _make_triangle() -> VisualProblem:
 
 
 def _make_floor() -> VisualProblem:
-    corners = ((145, 280), (415, 280), (415, 190), (265, 190), (265, 40), (145, 40))
-    labels = (((280, 300), "9 m"), ((115, 160), "8 m"), ((205, 22), "4 m"), ((445, 235), "3 m"))
+    corners = ((140, 230), (365, 230), (365, 155), (240, 155), (240, 30), (140, 30))
+    labels = (((252, 246), "9 m"), ((112, 130), "8 m"), ((190, 16), "4 m"), ((392, 192), "3 m"))
     return VisualProblem(
         "The figure is the floor of a room, and all its angles are right angles. A square meter of carpet costs 20"
         " euros. How many euros does a carpet for the whole floor cost?",

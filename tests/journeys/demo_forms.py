@@ -7,6 +7,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
+from demo import make_projects, plans, records
 from demo.visual import pictures
 from labeling import queue
 from labeling.models import Project, Rater, Submission, Trace
@@ -33,6 +34,22 @@ def put_recovering_traces_first() -> None:
     project = Project.objects.get(slug=RECOVERY)
     traces = project.traces.filter(n_steps=RECOVERING_STEPS).values_list("pk", flat=True)
     queue.choose_traces(project_id=project.pk, trace_ids=list(traces), group=None, by=None, now=timezone.now())
+
+
+def put_errors_first(slug: str, number: int) -> None:
+    """Put the traces first whose first error is at this step."""
+    [plan] = [plan for plan in plans.PLANS if plan.slug == slug]
+    digests = [
+        records.record_digest(records.build_record(trace, policy=plan.policy, scaffold=plan.scaffold))
+        for trace in (plan.generate(seed=make_projects.SEED) if plan.generate else ())
+        if trace.first_error is not None
+        and trace.steps[trace.first_error].is_rateable
+        and sum(step.is_rateable for step in trace.steps[: trace.first_error]) == number - 1
+    ]
+    traces = Trace.objects.filter(project__slug=slug, digest__in=digests, gold=None)
+    project = Project.objects.get(slug=slug)
+    pks = list(traces.values_list("pk", flat=True))
+    queue.choose_traces(project_id=project.pk, trace_ids=pks, group=None, by=None, now=timezone.now())
 
 
 def rate_recovery(page: Page) -> None:
