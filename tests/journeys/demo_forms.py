@@ -70,14 +70,8 @@ def answer_about_hint(page: Page) -> None:
         page.keyboard.press("3")
 
 
-def put_chart_first() -> None:
-    project = Project.objects.get(slug=VISUAL)
-    trace = project.traces.get(problem__domain="bar chart", answer="30")  # of 40
-    queue.choose_traces(project_id=project.pk, trace_ids=[trace.pk], group=None, by=None, now=timezone.now())
-
-
 def find_misread_step(page: Page) -> None:
-    """Rate the first steps by the picture. The third one misreads it."""
+    """Rate a trace whose third step misreads the picture."""
     expect(page.locator("[data-slot=problem] img")).to_have_js_property("naturalWidth", pictures.SIZE[0])
     for key in "331":
         page.keyboard.press(key)

@@ -54,7 +54,7 @@ def _shoot_forms(rater: Page, lead: Page) -> None:
     demo_forms.put_recovering_traces_first()
     rater.set_viewport_size(TALL)
     _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _act_from_the_top(demo_forms.rate_recovery))
-    demo_forms.put_chart_first()
+    demo_forms.put_errors_first(demo_forms.VISUAL, 3)
     _shoot(rater, "images", _work(demo_forms.VISUAL), _act_from_the_top(demo_forms.find_misread_step))
     rater.set_viewport_size(SMALL)
     _shoot(rater, "clauses", _work(demo_forms.POLICY), demo_forms.search_clause)

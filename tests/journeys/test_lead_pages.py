@@ -124,7 +124,6 @@ def _walk_forms(lead: Page, rater: Page, annotator: User) -> list[str]:
         found += _find_faults_in_forms(lead)
     demo_forms.pass_onboarding(annotator)
     demo_forms.put_recovering_traces_first()
-    demo_forms.put_chart_first()
     for slug, act in demo_forms.WORK.items():
         rater.goto(reverse("annotate:work", args=[slug]))
         expect(rater.locator("html[data-ready] .step.is-now")).to_be_visible()
