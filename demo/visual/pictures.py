@@ -15,7 +15,7 @@ _INK, _GRID, _COLOR, _FILL = (40, 44, 52), (214, 218, 224), (42, 100, 176), (222
 Point = tuple[float, float]
 
 
-def draw_bars(title: str, names: Sequence[str], values: Sequence[int], *, grid: int = 10) -> bytes:
+def render_bars(title: str, names: Sequence[str], values: Sequence[int], *, grid: int = 10) -> bytes:
     def draw(canvas: "ImageDraw", font: "FreeTypeFont") -> None:
         for (x, y), _ in zip(_draw_axes(canvas, font, title, names, values, grid), values, strict=True):
             canvas.rectangle((x - 26, y, x + 26, _BOTTOM), fill=_COLOR)
@@ -23,7 +23,7 @@ def draw_bars(title: str, names: Sequence[str], values: Sequence[int], *, grid: 
     return _draw_picture(draw)
 
 
-def draw_line(title: str, names: Sequence[str], values: Sequence[int], *, grid: int) -> bytes:
+def render_line(title: str, names: Sequence[str], values: Sequence[int], *, grid: int) -> bytes:
     def draw(canvas: "ImageDraw", font: "FreeTypeFont") -> None:
         points = _draw_axes(canvas, font, title, names, values, grid)
         canvas.line(points, fill=_COLOR, width=3)
@@ -33,7 +33,7 @@ def draw_line(title: str, names: Sequence[str], values: Sequence[int], *, grid: 
     return _draw_picture(draw)
 
 
-def draw_figure(corners: Sequence[Point], labels: Sequence[tuple[Point, str]], *, right_angle: Point) -> bytes:
+def render_figure(corners: Sequence[Point], labels: Sequence[tuple[Point, str]], *, right_angle: Point) -> bytes:
     """Draw a polygon with a square in a corner whose right angle opens to the upper right."""
 
     def draw(canvas: "ImageDraw", font: "FreeTypeFont") -> None:

@@ -32,7 +32,7 @@ def _make_library() -> VisualProblem:
         "The chart shows how many books a library lent on each day of a week. How many more books were lent on the"
         " best day than on the worst?",
         "bar chart",
-        pictures.draw_bars(title, names, values),
+        pictures.render_bars(title, names, values),
         _list_values(f"Bar chart, {title.lower()}", names, values),
         (
             _both("The highest bar is Thursday's and the lowest is Tuesday's."),
@@ -54,7 +54,7 @@ def _make_museum() -> VisualProblem:
         "A ticket of a museum costs 4 euros. The chart shows the visitors of each day. How many euros did the museum"
         " take on Saturday and Sunday together?",
         "bar chart",
-        pictures.draw_bars(title, names, values),
+        pictures.render_bars(title, names, values),
         _list_values(f"Bar chart, {title.lower()}", names, values),
         (
             PartStep(
@@ -75,7 +75,7 @@ def _make_weather() -> VisualProblem:
         "The temperature was measured every three hours. Between which two neighboring measurements did it rise most,"
         " and by how many degrees per hour?",
         "line chart",
-        pictures.draw_line(title, names, values, grid=4),
+        pictures.render_line(title, names, values, grid=4),
         _list_values("Line chart, temperature in °C", names, values),
         (
             _both("After 15:00 the line falls, so only the four points before matter."),
@@ -102,7 +102,7 @@ def _make_tank() -> VisualProblem:
     return VisualProblem(
         "A tank loses water at a constant rate. After how many minutes is it empty?",
         "line chart",
-        pictures.draw_line(title, names, values, grid=20),
+        pictures.render_line(title, names, values, grid=20),
         _list_values("Line chart, liters of water after each number of minutes", names, values),
         (
             _both("The line begins halfway between 80 and 100, at 90 liters."),
@@ -123,7 +123,7 @@ def _make_triangle() -> VisualProblem:
     return VisualProblem(
         "Find the area of the triangle. All lengths are in centimeters.",
         "figure",
-        pictures.draw_figure(corners, (((100, 128), "6"), ((276, 116), "10")), right_angle=corners[0]),
+        pictures.render_figure(corners, (((100, 128), "6"), ((276, 116), "10")), right_angle=corners[0]),
         "A triangle with a right angle at the lower left. The vertical side is 6, and the side opposite the right angle"
         " is 10. The horizontal side has no number.",
         (
@@ -150,7 +150,7 @@ def _make_floor() -> VisualProblem:
         "The figure is the floor of a room, and all its angles are right angles. A square meter of carpet costs 20"
         " euros. How many euros does a carpet for the whole floor cost?",
         "figure",
-        pictures.draw_figure(corners, labels, right_angle=corners[0]),
+        pictures.render_figure(corners, labels, right_angle=corners[0]),
         "A floor in the shape of an L. The lower side is 9 m, the left side 8 m, the upper side 4 m, and the right side"
         " 3 m. Two sides have no number.",
         (
