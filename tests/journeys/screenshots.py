@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
 MATHS, AGENTS = "demo-maths", "demo-agents"
 SMALL, TALL = ViewportSize(width=1200, height=700), ViewportSize(width=1200, height=1000)
+NARROW = ViewportSize(width=960, height=920)
 
 
 def test_shoot(visit: Visit) -> None:
@@ -54,6 +55,7 @@ def _shoot_forms(rater: Page, lead: Page) -> None:
     demo_forms.put_recovering_traces_first()
     rater.set_viewport_size(TALL)
     _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _act_from_the_top(demo_forms.rate_recovery))
+    rater.set_viewport_size(NARROW)
     demo_forms.put_errors_first(demo_forms.VISUAL, 3)
     _shoot(rater, "images", _work(demo_forms.VISUAL), _act_from_the_top(demo_forms.find_misread_step))
     rater.set_viewport_size(SMALL)
@@ -134,4 +136,4 @@ def _shoot(page: Page, name: str, address: str, act: Callable[[Page], None] | No
 def _save_small(picture: bytes, path: Path) -> None:
     """Save a picture with 256 colors, which are enough for pages, in a third of the bytes."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)
