@@ -4,6 +4,8 @@ import hashlib
 import random
 from dataclasses import dataclass, field
 
+from formats.records import ImageRecord
+
 
 @dataclass(frozen=True)
 class GeneratedPart:
@@ -56,6 +58,7 @@ class GeneratedTrace:
     answers: dict[str, str] = field(default_factory=dict)  # the true ones to questions on the whole trace, by code
     pair: str = ""  # of two traces that differ by an intervention
     pair_half: str = ""
+    images: tuple[ImageRecord, ...] = ()  # of the problem, whose text has a placeholder for each
     evidence: str = ""  # what shows what the model did: its reasoning, its actions, or both
     facts: dict[str, object] = field(default_factory=dict)  # the numbers in the problem, for the solvers of the tests
 

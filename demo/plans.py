@@ -11,6 +11,7 @@ from demo.monitors import verdicts
 from demo.policies import traces as policy_traces
 from demo.recovery import problem_texts
 from demo.recovery import traces as recovery_traces
+from demo.visual import traces as visual_traces
 from formats.records import SubmissionRecord
 from labeling.models.project import ClauseRule, Protocol
 from labeling.projects import rating_rules, trace_questions
@@ -62,6 +63,19 @@ _RECOVERY_QUESTIONS = (
         "noticed",
         "Did the solution notice its own error?",
         choices=(QuestionChoice("yes", "Yes"), QuestionChoice("no", "No"), QuestionChoice("none", "It made none")),
+    ),
+)
+_VISUAL_RULES = RatingRules(
+    "Wrong by itself: it misreads the picture, calculates wrongly, or draws a wrong conclusion.",
+    "True, but the solution does not need it.",
+    "Right by itself, even if it continues from a wrong value.",
+    (
+        ErrorKind(
+            visual_traces.MISREAD, "Misread the picture", "A value, a position or a shape that it does not show."
+        ),
+        ErrorKind("text", "Misread the text", "The text of the problem says something else."),
+        ErrorKind("calculation", "Calculation error", "The values are right, and the result is not."),
+        ErrorKind("other", "Other"),
     ),
 )
 _MONITOR_RULES = RatingRules(
@@ -149,6 +163,20 @@ PLANS = (
         questions=_MONITOR_QUESTIONS,
         make_verdicts=verdicts.make_verdicts,
         partial_views=(0.35, 0.35),
+    ),
+    DemoPlan(
+        slug="demo-visual",
+        name="Problems with pictures (demo)",
+        description="Generated solutions to problems with a chart or a figure. Find the steps that misread it.",
+        protocol=Protocol.EVERY_STEP,
+        guideline="math",
+        load_guideline=visual_traces.load_guideline,
+        generate=visual_traces.generate_visual_traces,
+        policy="Stepmark's demo generator, pictures",
+        submissions=9,
+        raters=3,
+        rules=_VISUAL_RULES,
+        asks=("asks_error_category",),
     ),
     DemoPlan(
         slug="demo-live",

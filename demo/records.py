@@ -5,15 +5,23 @@ import hashlib
 import msgspec
 
 from demo.generated_content import GeneratedOption, GeneratedStep, GeneratedTrace
+from formats.image_loader import ImageLoader, NoImageFiles
 from formats.records import OptionRecord, PartRecord, ProblemRecord, ProvenanceRecord, StepRecord, TraceRecord
 from labeling.traces import trace_rows
 
 GRADER = "demo generator, exact match"
+_IMAGE_LOADER = ImageLoader(NoImageFiles())  # decodes an image once that several traces have
 
 
 def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> TraceRecord:
     record = TraceRecord(
-        problem=ProblemRecord(text=trace.problem, answer=trace.reference_answer, ref=trace.ref, domain=trace.domain),
+        problem=ProblemRecord(
+            text=trace.problem,
+            answer=trace.reference_answer,
+            ref=trace.ref,
+            domain=trace.domain,
+            images=trace.images,
+        ),
         steps=[_step(step, position) for position, step in enumerate(trace.steps)],
         answer=trace.answer,
         is_right=trace.is_right,
@@ -30,7 +38,7 @@ def build_record(trace: GeneratedTrace, *, policy: str, scaffold: str = "") -> T
         pair_half=trace.pair_half,
     )
     record.digest = hashlib.sha256(msgspec.json.encode(record)).hexdigest()
-    return record
+    return _IMAGE_LOADER.load_images(record)
 
 
 def record_digest(record: TraceRecord) -> str:

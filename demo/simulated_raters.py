@@ -97,12 +97,12 @@ def _simulate_rating(trace: GeneratedTrace, position: int, rater: SimulatedRater
 
 
 def _describe_error(option: GeneratedOption, rating: int, dice: random.Random) -> tuple[str, int | None]:
-    """Return the kind and the severity that a rater gives a wrong step."""
-    if rating != NEGATIVE or option.severity is None:
+    """Return the kind and the severity that a rater gives a wrong step, if it has one."""
+    if rating != NEGATIVE:
         return "", None
     kind = "other" if dice.random() < _OTHER_KIND_SHARE else option.error_kind
     is_other = dice.random() < _OTHER_SEVERITY_SHARE
-    return kind, max(1, option.severity - 1) if is_other else option.severity
+    return kind, max(1, option.severity - 1) if is_other and option.severity else option.severity
 
 
 def _simulate_clause(trace: GeneratedTrace, position: int, dice: random.Random) -> str:

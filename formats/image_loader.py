@@ -2,7 +2,7 @@
 
 An image is stored under a digest of its pixels, so that the same picture in another file format, or written by another
 version of the encoder, is the same image. PNG loses nothing, so an image that is exported and imported again stays the
-same. Only this module imports Pillow, and only when there is an image.
+same. Pillow is imported only when there is an image.
 """
 
 import base64

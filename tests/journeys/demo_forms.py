@@ -7,13 +7,16 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
+from demo import make_projects, plans, records
+from demo.visual import pictures
 from labeling import queue
-from labeling.models import Project, Rater, Submission
+from labeling.models import Project, Rater, Submission, Trace
 from labeling.models.rater import RaterStage
 from live import example_program, option_requests
 from live.models import LiveOption, LiveSession
 
 POLICY, RECOVERY, MONITORS, LIVE = "demo-policy", "demo-recovery", "demo-monitors", "demo-live"
+VISUAL = "demo-visual"
 KEYS = {-1: "1", 0: "2", 1: "3"}
 RECOVERING_STEPS = 6  # the others have fewer
 
@@ -31,6 +34,22 @@ def put_recovering_traces_first() -> None:
     project = Project.objects.get(slug=RECOVERY)
     traces = project.traces.filter(n_steps=RECOVERING_STEPS).values_list("pk", flat=True)
     queue.choose_traces(project_id=project.pk, trace_ids=list(traces), group=None, by=None, now=timezone.now())
+
+
+def put_errors_first(slug: str, number: int) -> None:
+    """Put the traces first whose first error is at this step."""
+    [plan] = [plan for plan in plans.PLANS if plan.slug == slug]
+    digests = [
+        records.record_digest(records.build_record(trace, policy=plan.policy, scaffold=plan.scaffold))
+        for trace in (plan.generate(seed=make_projects.SEED) if plan.generate else ())
+        if trace.first_error is not None
+        and trace.steps[trace.first_error].is_rateable
+        and sum(step.is_rateable for step in trace.steps[: trace.first_error]) == number - 1
+    ]
+    traces = Trace.objects.filter(project__slug=slug, digest__in=digests, gold=None)
+    project = Project.objects.get(slug=slug)
+    pks = list(traces.values_list("pk", flat=True))
+    queue.choose_traces(project_id=project.pk, trace_ids=pks, group=None, by=None, now=timezone.now())
 
 
 def rate_recovery(page: Page) -> None:
@@ -51,7 +70,20 @@ def answer_about_hint(page: Page) -> None:
         page.keyboard.press("3")
 
 
-WORK = {RECOVERY: rate_recovery, POLICY: search_clause, MONITORS: answer_about_hint}  # what happens on the work page
+def find_misread_step(page: Page) -> None:
+    """Rate a trace whose third step misreads the picture."""
+    expect(page.locator("[data-slot=problem] img")).to_have_js_property("naturalWidth", pictures.SIZE[0])
+    for key in "331":
+        page.keyboard.press(key)
+
+
+# What happens on the work page.
+WORK = {
+    RECOVERY: rate_recovery,
+    POLICY: search_clause,
+    MONITORS: answer_about_hint,
+    VISUAL: find_misread_step,
+}
 
 
 def begin_live(page: Page) -> None:
@@ -78,6 +110,7 @@ def list_lead_pages() -> Iterator[str]:
     """Return the addresses of the pages on which leads see the results of the forms."""
     yield reverse("dashboard:monitors", args=[MONITORS])
     yield reverse("dashboard:clauses", args=[POLICY])
+    yield reverse("dashboard:trace", args=[VISUAL, Trace.objects.filter(project__slug=VISUAL).earliest("pk").pk])
     yield reverse("dashboard:live", args=[LIVE])
     trial = LiveSession.objects.get(project__slug=LIVE, rater=None)
     yield reverse("dashboard:live_trial", args=[LIVE, trial.pk])

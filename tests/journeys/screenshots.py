@@ -4,6 +4,7 @@
 
 They are saved in docs/pictures/, or in the folder that STEPMARK_PICTURES names."""
 
+import io
 import os
 import random
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from PIL import Image
 from playwright.sync_api import Page, ViewportSize, expect
 
 from demo import make_projects
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(os.environ.get("STEPMARK_PICTURES", Path(__file__).resolve().parents[2] / "docs" / "pictures"))
 MATHS, AGENTS = "demo-maths", "demo-agents"
 SMALL, TALL = ViewportSize(width=1200, height=700), ViewportSize(width=1200, height=1000)
+NARROW = ViewportSize(width=960, height=920)
 
 
 def test_shoot(visit: Visit) -> None:
@@ -32,6 +35,8 @@ def test_shoot(visit: Visit) -> None:
     page = visit(demo.annotator, width=1440)
     _shoot(page, "consent", reverse("annotate:enter", args=[MATHS]))
     demo_forms.pass_onboarding(demo.annotator)
+    demo_forms.put_errors_first(MATHS, 4)
+    demo_forms.put_errors_first(AGENTS, 2)
     _shoot(page, "work", _work(MATHS), _rate("333"))
     _shoot(page, "first-error", _work(MATHS), _rate("1"))
     page.keyboard.press("z")
@@ -49,7 +54,10 @@ def _shoot_forms(rater: Page, lead: Page) -> None:
     """Take a picture of each form of labeling."""
     demo_forms.put_recovering_traces_first()
     rater.set_viewport_size(TALL)
-    _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _show_recovery)
+    _shoot(rater, "recovery", _work(demo_forms.RECOVERY), _act_from_the_top(demo_forms.rate_recovery))
+    rater.set_viewport_size(NARROW)
+    demo_forms.put_errors_first(demo_forms.VISUAL, 3)
+    _shoot(rater, "images", _work(demo_forms.VISUAL), _act_from_the_top(demo_forms.find_misread_step))
     rater.set_viewport_size(SMALL)
     _shoot(rater, "clauses", _work(demo_forms.POLICY), demo_forms.search_clause)
     _shoot(rater, "error-kind", _work(AGENTS), _rate("1w"))
@@ -58,10 +66,12 @@ def _shoot_forms(rater: Page, lead: Page) -> None:
     _shoot(lead, "monitors", reverse("dashboard:monitors", args=[demo_forms.MONITORS]), _scroll_to("#detection"))
 
 
-def _show_recovery(page: Page) -> None:
-    demo_forms.rate_recovery(page)
-    expect(page.locator("#toast")).to_be_hidden()
-    page.evaluate("scrollTo(0, 0)")
+def _act_from_the_top(act: Callable[[Page], None]) -> Callable[[Page], None]:
+    def act_and_scroll(page: Page) -> None:
+        act(page)
+        page.evaluate("scrollTo(0, 0)")
+
+    return act_and_scroll
 
 
 def _scroll_to(selector: str) -> Callable[[Page], None]:
@@ -118,5 +128,12 @@ def _shoot(page: Page, name: str, address: str, act: Callable[[Page], None] | No
         expect(page.locator("[data-tex]")).to_have_count(0)
     page.evaluate("document.fonts.ready.then(() => 1)")
     page.mouse.move(0, 0)
+    expect(page.locator("#toast:visible")).to_have_count(0)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=FOLDER / f"{name}.png", animations="disabled")
+    _save_small(page.screenshot(animations="disabled"), FOLDER / f"{name}.png")
+
+
+def _save_small(picture: bytes, path: Path) -> None:
+    """Save a picture with 256 colors, which are enough for pages, in a third of the bytes."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(path, optimize=True)

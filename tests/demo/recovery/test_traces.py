@@ -1,5 +1,6 @@
 """Generated solutions with an error that is noticed, or not."""
 
+from demo import generated_content, simulated_raters
 from demo.recovery import traces
 from formats import label_sets
 from formats.label_sets import RatedStep
@@ -31,3 +32,15 @@ def test_each_error_is_followed_by_a_step_that_does_not_depend_on_it() -> None:
 
 def test_guideline_has_a_heading_for_each_task() -> None:
     assert len(clauses.parse_clauses(traces.load_guideline())) > 1
+
+
+def test_simulated_raters_mark_how_steps_relate_to_the_error() -> None:
+    rater = simulated_raters.SIMULATED_RATERS[0]
+    marks = {
+        rating.error_link
+        for trace in MADE
+        for rating in simulated_raters.simulate_ratings(
+            trace, rater, generated_content.seeded_random(trace.ref), to_the_end=True
+        )
+    }
+    assert marks == {"", *label_sets.ERROR_LINKS}
