@@ -98,7 +98,7 @@ def picture(image: Any, description: str, route: str, *arguments: Any) -> str:
     scale = min(1.0, MAX_PICTURE_HEIGHT / image.height)
     return _render(
         "picture",
-        address=f"{reverse(route, args=[*arguments, image.pk])}?v={image.digest[:12]}",
+        address=reverse(route, args=[*arguments, image.digest]),
         width=round(image.width * scale),
         height=round(image.height * scale),
         description=description,

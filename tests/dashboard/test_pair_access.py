@@ -57,7 +57,7 @@ def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> N
 def test_images_and_texts_of_the_other_half_are_not_served(personas: LoggedInPersonas) -> None:
     slug, traces = personas.cast.project.slug, make_contested_pair(personas)
     parts = [factories.make_image_part(Option.objects.filter(step__trace=trace).earliest("pk")) for trace in traces]
-    addresses = [reverse("dashboard:trace_image", args=[slug, part.image_id]) for part in parts]
+    addresses = [reverse("dashboard:trace_image", args=[slug, part.image.digest]) for part in parts if part.image]
 
     def get_statuses(person: str) -> list[int]:
         client = personas.client(person)
