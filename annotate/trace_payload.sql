@@ -19,7 +19,7 @@ SELECT a.trace_id, a.purpose, p.protocol,
   p.reveals_one_step_at_a_time, p.asks_error_category,
   p.asks_error_category AND p.needs_error_category, p.asks_severity, p.asks_reason, p.asks_corrected_step, p.asks_evidence,
   p.asks_omissions, p.asks_clauses,
-  (SELECT json_agg(json_build_array(i.id, i.digest, i.width, i.height, m.description) ORDER BY m.position)::text
+  (SELECT json_agg(json_build_array(i.digest, i.width, i.height, m.description) ORDER BY m.position)::text
    FROM labeling_problemimage m JOIN labeling_storedimage i ON i.id = m.image_id WHERE m.problem_id = b.id),
   b.text, b.domain,
   CASE WHEN COALESCE(a.saw_reference_answer, p.shows_reference_answer) THEN b.reference_answer END,

@@ -1,6 +1,6 @@
 """URLs of the annotators' pages."""
 
-from django.urls import path
+from django.urls import path, re_path
 
 from annotate.views import (
     arena,
@@ -81,5 +81,5 @@ urlpatterns = [
     path("work/<int:assignment>/skip", work.skip, name="skip"),
     path("work/<int:assignment>/reopen", work.reopen, name="reopen"),
     path("work/<int:assignment>/discard", work.discard_correction, name="discard"),
-    path("work/images/<int:image>", work.show_image, name="image"),
+    re_path("^work/images/(?P<image>[0-9a-f]{64})$", work.show_image, name="image"),
 ]

@@ -445,7 +445,7 @@ def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
         shown: dict[str, Any] = {"kind": part.kind, "text": part.text, "name": part.name}
         if part.image is not None:
             image = part.image
-            shown |= _describe_image(image.pk, image.digest, image.width, image.height, part.description)
+            shown |= _describe_image(image.digest, image.width, image.height, part.description)
         option["parts"].append(shown)
 
 
@@ -454,9 +454,9 @@ def _list_images(rows: Sequence[Any]) -> list[dict[str, Any]]:
     return [{"text": images.write_placeholder(row[-1]), **_describe_image(*row)} for row in rows]
 
 
-def _describe_image(pk: int, digest: str, width: int, height: int, description: str) -> dict[str, Any]:
+def _describe_image(digest: str, width: int, height: int, description: str) -> dict[str, Any]:
     return {
-        "url": f"{reverse('annotate:image', args=[pk])}?v={digest[:12]}",  # browsers keep images for a year
+        "url": reverse("annotate:image", args=[digest]),
         "description": description,
         "width": width,
         "height": height,

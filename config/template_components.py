@@ -23,7 +23,7 @@ from django.forms import BoundField
 from django.template import Context, defaulttags, loader
 from django.template.base import Parser, Token
 from django.template.defaulttags import URLNode
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
@@ -49,7 +49,7 @@ class AddressNode(URLNode):
     def render(self, context: Context) -> str:
         arguments = [argument.resolve(context) for argument in self.args]
         try:
-            address = _reverse_view(self.view_name.resolve(context), *arguments)
+            address = _reverse_view(get_script_prefix(), self.view_name.resolve(context), *arguments)
         except NoReverseMatch:
             if self.asvar is None:
                 raise
@@ -61,8 +61,8 @@ class AddressNode(URLNode):
 
 
 @lru_cache(maxsize=5000, typed=True)
-def _reverse_view(name: str, *arguments: Any) -> str:
-    return reverse(name, args=arguments)
+def _reverse_view(_prefix: str, name: str, *arguments: Any) -> str:
+    return reverse(name, args=arguments)  # begins with the prefix, which a request can choose
 
 
 @register.tag
@@ -98,7 +98,7 @@ def picture(image: Any, description: str, route: str, *arguments: Any) -> str:
     scale = min(1.0, MAX_PICTURE_HEIGHT / image.height)
     return _render(
         "picture",
-        address=f"{reverse(route, args=[*arguments, image.pk])}?v={image.digest[:12]}",
+        address=reverse(route, args=[*arguments, image.digest]),
         width=round(image.width * scale),
         height=round(image.height * scale),
         description=description,

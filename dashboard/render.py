@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -91,7 +91,7 @@ def project_page(
         if table is None:
             raise Http404
         return csv_response(request, actor, table)
-    addresses = _reverse_navigation(actor.project.slug)
+    addresses = _reverse_navigation(get_script_prefix(), actor.project.slug)
     groups = [
         (label, allowed)
         for label, links in NAVIGATION
@@ -108,7 +108,7 @@ def project_page(
 
 
 @lru_cache(maxsize=1000)  # projects; each page shows all addresses
-def _reverse_navigation(slug: str) -> Mapping[str, str]:
+def _reverse_navigation(_prefix: str, slug: str) -> Mapping[str, str]:
     keys = [link.key for _label, links in NAVIGATION for link in links]
     return {key: reverse(f"dashboard:{key}", args=[slug]) for key in keys}
 

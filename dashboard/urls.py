@@ -1,6 +1,6 @@
 """URLs of the pages of leads."""
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from dashboard.views import (
     adjudication,
@@ -240,7 +240,7 @@ _PROJECT: list[URLPattern | URLResolver] = [
     path("assignments/<int:assignment>/reclaim", trace.reclaim_from_annotator, name="reclaim_from_annotator"),
     path("gold/", include(_GOLD)),
     path("snapshots/", include(_SNAPSHOTS)),
-    path("images/<int:image>", trace.show_trace_image, name="trace_image"),
+    re_path("^images/(?P<image>[0-9a-f]{64})$", trace.show_trace_image, name="trace_image"),
     path("settings/", include(_SETTINGS)),
     path("guidelines/<int:version>/", settings.show_guideline_version, name="guideline_version"),
     path("audit/", audit.show_audit, name="audit"),

@@ -63,7 +63,7 @@ def _open_zipped(raw: io.BufferedReader, path: Path, free: int) -> BinaryIO:
         archive = zip_archives.open_archive(path, raw)
         info = zip_archives.find_records(archive, path)
         member = cast(BinaryIO, archive.open(info))
-    except (zip_archives.UnusableArchive, zipfile.BadZipFile, OSError, NotImplementedError) as error:
+    except (zip_archives.UnusableArchive, *zip_archives.MEMBER_ERRORS) as error:
         raw.close()
         raise UnreadableFile(str(error)) from error
     return io.BufferedReader(_Bounded(member, raw, path, free + RATIO_LIMIT * info.compress_size))

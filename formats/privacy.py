@@ -95,7 +95,7 @@ def record_texts(record: TraceRecord) -> list[str]:
     others = [record.metadata, *(submission.answers for submission in record.submissions)]
     texts = [value for value in dict.fromkeys(values) if isinstance(value, str)] + list(_find_texts(others))
     if record.original is not None:
-        texts += {*_find_texts(json.loads(record.original.content))} - {*texts}
+        texts += {*_find_texts(_unpack_texts(json.loads(record.original.content)))} - {*texts}
     return texts
 
 
@@ -139,6 +139,39 @@ def _mask_texts(value: Any) -> Any:
     return mask_text(value) if isinstance(value, str) else value
 
 
+def _unpack_texts(value: Any) -> Any:
+    """Return a value in which each text that is a JSON object or array is this value. In the text itself, escapes hide
+    some private data, and a mask would break others."""
+    if isinstance(value, dict):
+        return {key: _unpack_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unpack_texts(item) for item in value]
+    inner = _parse_nested(value) if isinstance(value, str) else None
+    return value if inner is None else _unpack_texts(inner)
+
+
+def _parse_nested(text: str) -> Any:
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _mask_original(value: Any) -> Any:
+    """Mask the texts of a value, also those inside of texts that are JSON."""
+    if isinstance(value, dict):
+        return {key: _mask_original(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mask_original(item) for item in value]
+    inner = _parse_nested(value) if isinstance(value, str) else None
+    if inner is None:
+        return _mask_texts(value)
+    masked = _mask_original(inner)
+    return value if masked == inner else json.dumps(masked)
+
+
 def describe_private(record: TraceRecord) -> str:
     """Name the kinds of private data in a record. The text is empty if nothing was found."""
     return ", ".join(_KIND_LABELS[kind] for kind in count_private(record_texts(record)))
@@ -153,7 +186,7 @@ def mask_record(record: TraceRecord) -> TraceRecord:
     for submission in record.submissions:
         submission.answers = _mask_texts(submission.answers)
     if record.original is not None:
-        masked = json.dumps(_mask_texts(json.loads(record.original.content)), ensure_ascii=False).encode()
+        masked = json.dumps(_mask_original(json.loads(record.original.content)), ensure_ascii=False).encode()
         record.original = OriginalRecord(record.original.format, masked)
     record.residue = None  # the original bytes contain the private data
     return record

@@ -6,8 +6,9 @@ without parts, such as tool calls, can be changed, and only steps of the same me
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import accumulate, count, pairwise
 
 import msgspec
 
@@ -18,6 +19,8 @@ SEGMENTER = "by hand 1"
 MAX_STEPS = 400  # of a trace that is changed by hand
 _MAX_SEGMENTER = 100  # characters
 UNKNOWN_SEPARATOR = "\n"  # joins merged steps if the file does not say what was between them
+_TWO_CHARACTERS = re.compile(r"\r\n")
+_MARK = re.compile(r"<cut[0-9]*>")
 _LEADING_SPACE = re.compile(r"\s*\n|\s*")  # the indentation of a line stays with the line
 
 
@@ -40,8 +43,18 @@ def may_merge(first: StepRecord, second: StepRecord) -> bool:
 
 
 def digest_steps(steps: Sequence[StepRecord]) -> str:
-    """Digest the steps that a person changes, to notice when a file or its segmenter gives other steps."""
-    return hashlib.sha256(msgspec.json.encode(steps)).hexdigest()
+    """Digest the steps that a person changes, to notice when a file or its segmenter gives other steps. Pixels of
+    images do not count, because a preview decodes only the first images."""
+    options = [[_without_pixels(option) for option in step.options] for step in steps]
+    compared = [msgspec.structs.replace(step, options=own) for step, own in zip(steps, options, strict=True)]
+    return hashlib.sha256(msgspec.json.encode(compared)).hexdigest()
+
+
+def _without_pixels(option: OptionRecord) -> OptionRecord:
+    if not any(part.digest for part in option.parts):
+        return option
+    parts = tuple(msgspec.structs.replace(part, digest="") for part in option.parts)
+    return msgspec.structs.replace(option, parts=parts)
 
 
 def name_changed_segmenter(before: str) -> str:
@@ -77,24 +90,22 @@ def find_cuts(text: str, marked: str, *, mark: str) -> tuple[int, ...] | None:
     pieces = _normalize_breaks(marked).split(mark)
     if "".join(pieces) != _normalize_breaks(text):
         return None
-    cuts, at = [], 0
-    for piece in pieces[:-1]:
-        at += len(piece)
-        cuts.append(at)
-    return tuple(_find_original_place(text, cut) for cut in cuts)
+    # How many characters of each line break the normalized text lacks, by the place after the break in that text.
+    shorter = [found.end() - n for n, found in enumerate(_TWO_CHARACTERS.finditer(text), 1)]
+    places = accumulate(map(len, pieces[:-1]))
+    return tuple(place + bisect_right(shorter, place) for place in places)
 
 
 def insert_marks(text: str, cuts: Iterable[int], *, mark: str) -> str:
     """Return the text with a mark at each cut, as `find_cuts` reads it."""
-    for cut in sorted(cuts, reverse=True):
-        text = text[:cut] + mark + text[cut:]
-    return text
+    places = [0, *sorted(cuts), len(text)]
+    return mark.join(text[start:end] for start, end in pairwise(places))
 
 
 def choose_mark(texts: Iterable[str]) -> str:
     """Return a mark that is in none of the texts. It cannot overlap itself, so each mark is found where it was put."""
-    joined = "\n".join(texts)
-    return next(mark for n in count(1) if (mark := f"<cut{n if n > 1 else ''}>") not in joined)
+    found = {mark for text in texts for mark in _MARK.findall(text)}
+    return next(mark for n in count(1) if (mark := f"<cut{n if n > 1 else ''}>") not in found)
 
 
 def _split_step(step: StepRecord, change: StepChange) -> list[StepRecord]:
@@ -129,11 +140,3 @@ def _replace_text(step: StepRecord, text: str, *, separator: str | None = None) 
 
 def _normalize_breaks(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _find_original_place(text: str, place: int) -> int:
-    """Return the place in a text of a place in the text with normalized line breaks."""
-    at = 0
-    for _ in range(place):
-        at += 2 if text.startswith("\r\n", at) else 1
-    return at

@@ -10,6 +10,8 @@ SUFFIX = ".zip"
 MAX_MEMBERS = 200_000
 _RECORDS = (".jsonl", ".json", ".ndjson", ".csv")
 _OTHERS = {"manifest.json", "dataset_infos.json"}
+# NotImplementedError: strange flags; ValueError: a name in a wrong encoding.
+MEMBER_ERRORS = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -25,7 +27,7 @@ def open_archive(path: Path, stream: BinaryIO | None = None) -> zipfile.ZipFile:
     """Open an archive. Raises `UnusableArchive`."""
     try:
         archive = zipfile.ZipFile(stream or path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except MEMBER_ERRORS as error:
         raise UnusableArchive(f"{path}: not a readable ZIP archive: {error}") from error
     if len(archive.infolist()) > MAX_MEMBERS:
         raise UnusableArchive(f"{path}: the archive has more than {MAX_MEMBERS:,} files: split it")
@@ -57,7 +59,7 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes | None
         _check_member(info, Path(name))
         with archive.open(info) as stream:
             return stream.read(limit + 1)
-    except (UnusableArchive, zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError) as error:
+    except (UnusableArchive, zlib.error, EOFError, *MEMBER_ERRORS) as error:
         raise DamagedMember(str(error)) from error
 
 

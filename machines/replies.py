@@ -47,7 +47,8 @@ _BOX = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _NUMBER = re.compile(r"[-−]?\d{1,9}", re.ASCII)
 _BLOCK = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.S | re.I)
 # The line contains nothing after the word: “Step 3: No mistake” is not a No.
-_YES_NO_LINE = re.compile(r"^[^\w\n]*(?:step)?[\s_]*(\d{1,9})[^\w\n]+(yes|no)[^\w\n]*$", re.I | re.M | re.ASCII)
+# Possessive, because a model can write many blanks.
+_YES_NO_LINE = re.compile(r"^[^\w\n]*+(?:step)?[ \t_]*+(\d{1,9})[^\w\n]++(yes|no)[^\w\n]*+$", re.I | re.M | re.ASCII)
 _THOUGHTS_END = "</think>"
 _THOUGHTS_START = "<think>"
 _MAX_BLOCKS = 50

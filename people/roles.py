@@ -72,6 +72,11 @@ def membership_may(membership: Membership, action: Action) -> bool:
     return membership.left_at is None and action in ROLE_ACTIONS[Role(membership.role)]
 
 
+def may_read_both_halves(membership: Membership) -> bool:
+    """Whether this member judges no labels, or decides what annotators see. Others read one half of each pair."""
+    return membership_may(membership, Action.GUIDE) or not membership_may(membership, Action.ADJUDICATE)
+
+
 def require_action(membership: Membership, action: Action) -> None:
     if not membership_may(membership, action):
         raise NotAllowed(

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from django.core.cache import cache
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Mod
 
 from accounts.models import User
@@ -161,11 +161,11 @@ def unscored_traces(prm: PRM) -> QuerySet[Trace]:
 
 
 def list_scorable_traces(
-    *, project: Project, unscored_by: PRM | None, after: int, size: int
+    *, project: Project, unscored_by: PRM | None, after: int, size: int, condition: Q
 ) -> list[tuple[str, TraceText]]:
     """Return the next scorable traces by id, with their digests; with a PRM, only those that it has not scored."""
     rows = scorable_traces(project) if unscored_by is None else unscored_traces(unscored_by)
-    digests = dict(rows.filter(pk__gt=after).order_by("pk").values_list("pk", "digest")[:size])
+    digests = dict(rows.filter(condition, pk__gt=after).order_by("pk").values_list("pk", "digest")[:size])
     return [(digests[text.trace], text) for text in labeled_traces.load_trace_texts(list(digests))]
 
 

@@ -113,7 +113,9 @@ def image_args(cast: UrlPersonas) -> dict[str, object]:
     trace = factories.make_trace(cast.project)
     factories.make_assignment(rater, trace)
     option = Option.objects.get(step__trace=trace, step__position=0)
-    return {"image": factories.make_image_part(option).image_id}
+    image = factories.make_image_part(option).image
+    assert image is not None
+    return {"image": image.digest}
 
 
 def training_args(cast: UrlPersonas) -> dict[str, object]:

@@ -29,28 +29,45 @@ _SETTINGS = ("asks_error_category", "needs_error_category", "takes_several_kinds
 _VERSION = [OpenApiParameter("version", int, description="An earlier version of the guideline.")]
 
 
+def _refuse_line_breaks(text: str) -> None:
+    """The pages of settings have a line for each name, and its hint after “|”."""
+    if len(text.splitlines()) > 1:
+        raise serializers.ValidationError("Send one line.")
+
+
+def _refuse_bars(text: str) -> None:
+    if "|" in text:
+        raise serializers.ValidationError("A name cannot contain “|”.")
+
+
 class ErrorKindSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(
         required=False, help_text="Stored with ratings. Send it to rename a kind; a new kind gets a code from its name."
     )
-    name = serializers.CharField(max_length=rating_rules.MAX_KIND_LENGTH)
-    help = serializers.CharField(max_length=rating_rules.MAX_HELP_LENGTH, allow_blank=True, default="")
+    name = serializers.CharField(
+        max_length=rating_rules.MAX_KIND_LENGTH, validators=[_refuse_line_breaks, _refuse_bars]
+    )
+    help = serializers.CharField(
+        max_length=rating_rules.MAX_HELP_LENGTH, allow_blank=True, default="", validators=[_refuse_line_breaks]
+    )
 
 
 class QuestionChoiceSerializer(serializers.Serializer[Any]):
     code = serializers.CharField(required=False, help_text="Stored with answers. An answer keeps it with its name.")
-    name = serializers.CharField(max_length=trace_questions.MAX_CHOICE_LENGTH)
+    name = serializers.CharField(max_length=trace_questions.MAX_CHOICE_LENGTH, validators=[_refuse_line_breaks])
 
 
 class TraceQuestionSerializer(serializers.Serializer[Any]):
     code = serializers.RegexField(
         r"^[\w-]+\Z", max_length=trace_questions.MAX_CODE_LENGTH, default="", help_text="Stored with answers."
     )
-    title = serializers.CharField(max_length=trace_questions.MAX_TITLE_LENGTH)
+    title = serializers.CharField(max_length=trace_questions.MAX_TITLE_LENGTH, validators=[_refuse_line_breaks])
     kind = serializers.ChoiceField(choices=QuestionKind.choices, default=QuestionKind.CHOICE)
     choices = QuestionChoiceSerializer(many=True, default=list)
     is_required = serializers.BooleanField(default=True)
-    help = serializers.CharField(max_length=trace_questions.MAX_HELP_LENGTH, allow_blank=True, default="")
+    help = serializers.CharField(
+        max_length=trace_questions.MAX_HELP_LENGTH, allow_blank=True, default="", validators=[_refuse_line_breaks]
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         names = [choice["name"] for choice in attrs["choices"]]
@@ -69,7 +86,7 @@ class TaxonomyChangesSerializer(StrictSerializer):
         child=ErrorKindSerializer(), required=False, allow_empty=False, max_length=rating_rules.MAX_KINDS
     )
     severities = serializers.ListField(
-        child=serializers.CharField(max_length=rating_rules.MAX_KIND_LENGTH),
+        child=serializers.CharField(max_length=rating_rules.MAX_KIND_LENGTH, validators=[_refuse_line_breaks]),
         required=False,
         help_text="Three names, the lowest first, or none for the usual ones.",
     )
@@ -169,7 +186,7 @@ class GuidelineView(ProjectView):
         serializer = GuidelineSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
-        if project.guideline is None or project.guideline.body != given["body"]:
+        if project.guideline is None or project.guideline.body.strip() != given["body"]:
             lifecycle.publish_guideline(project=project, by=cast(User, request.user), now=timezone.now(), **given)
         return Response(_describe_guideline(project.guideline))
 

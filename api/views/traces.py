@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -11,7 +12,9 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from api.views.projects import ProjectView
+from labeling import queue
 from labeling.models import Trace
+from people import roles
 from people.roles import Action
 from prm import scores
 from prm.models import PRM
@@ -68,14 +71,19 @@ class TraceListView(ProjectView):
     @extend_schema(operation_id="list_traces", parameters=[TraceListOptions], responses=TracePage)
     def get(self, request: Request, slug: str) -> Response:
         """The traces that a PRM can score, in the order of their ids: labeled or not, the held-out set included.
-        Withdrawn traces and live ones are left out."""
-        project = self.enter(request, slug).project
+        Withdrawn traces and live ones are left out. A reviewer gets of each pair the half that they have opened."""
+        membership = self.enter(request, slug)
+        project = membership.project
         options = TraceListOptions(data=request.query_params)
         options.is_valid(raise_exception=True)
         wanted = options.validated_data
         prm = get_object_or_404(PRM, project=project, version=wanted["prm"]) if "prm" in wanted else None
         page = scores.list_scorable_traces(
-            project=project, unscored_by=prm, after=wanted["cursor"], size=wanted["limit"]
+            project=project,
+            unscored_by=prm,
+            after=wanted["cursor"],
+            size=wanted["limit"],
+            condition=Q() if roles.may_read_both_halves(membership) else queue.may_read_traces(membership.user),
         )
         facts = _load_facts([text.trace for _digest, text in page])
         traces = [

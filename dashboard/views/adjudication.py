@@ -21,6 +21,7 @@ from labeling.projects.guidelines import rendering
 from labeling.quality import settlements
 from labeling.quality.adjudication import CannotDecide, decide_trace, send_back_trace
 from labeling.quality.adjudicators import list_contested_for
+from people import roles
 from people.models import Membership
 from people.roles import Action
 
@@ -147,7 +148,7 @@ def _get_settlement(actor: Membership, trace: int) -> Settlement:
 
 
 def _load_queue(actor: Membership) -> list[Settlement]:
-    both = pair_access.may_read_both_halves(actor)
+    both = roles.may_read_both_halves(actor)
     rows = list_contested_for(project_id=actor.project_id, user=actor.user, reads_both_halves=both)
     return list(rows[: MAX_QUEUED + 1])
 

@@ -34,7 +34,7 @@ class RatingRulesForm(forms.Form):
     positive = RuleField(_("Positive"))
     kinds = forms.CharField(
         label=_("Kinds of errors"),
-        max_length=2000,
+        max_length=rating_rules.MAX_KINDS * (rating_rules.MAX_KIND_LENGTH + rating_rules.MAX_HELP_LENGTH + 5),
         widget=forms.Textarea(attrs={"rows": 7}),
         help_text=_(
             "One per line, up to 12, each with an optional hint after “|”. Shown if the project asks for them."

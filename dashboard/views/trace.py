@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, F, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -171,9 +171,11 @@ def reclaim_from_annotator(request: HttpRequest, actor: Membership, assignment: 
 
 @require_safe
 @cache_control(private=True, max_age=IMAGE_SECONDS, immutable=True)
-def show_trace_image(request: HttpRequest, slug: str, image: int) -> HttpResponse:
+def show_trace_image(request: HttpRequest, slug: str, image: str) -> HttpResponse:
     actor = membership_or_404(request, slug, Action.READ)
-    row = get_object_or_404(StoredImage, project=actor.project, pk=image)
+    row = get_object_or_404(StoredImage, project=actor.project, digest=image)
+    if not pair_access.may_see_image(actor, row.pk):
+        raise Http404
     return HttpResponse(row.data, content_type="image/png")
 
 

@@ -119,10 +119,15 @@ def _find_doubtful(fit: RaterModelFit, traces: list[int]) -> list[int]:
     found, places, posterior = posteriors.compute_cooled_posterior(fit, shapes, known)
     revisions = Consensus.objects.filter(trace__in=several, revision=F("trace__settlement__consensus_revision"))
     first_errors = dict(revisions.values_list("trace", "first_error"))
-    index = {trace: start for trace, start in zip(found, places.starts.tolist(), strict=True) if trace in first_errors}
-    settled = [start + shapes[trace].place_of(first_errors[trace]) for trace, start in index.items()]
-    is_doubtful = posterior[settled] < redundancy.DOUBTFUL if settled else ()
-    return [trace for trace, is_in_doubt in zip(index, is_doubtful, strict=True) if is_in_doubt]
+    doubtful = []
+    for trace, start in zip(found, places.starts.tolist(), strict=True):
+        if trace not in first_errors:
+            continue
+        error, shape = first_errors[trace], shapes[trace]
+        can_be_error = error is None or error in shape.positions  # imported files can rate steps that are context
+        if not can_be_error or posterior[start + shape.place_of(error)] < redundancy.DOUBTFUL:
+            doubtful.append(trace)
+    return doubtful
 
 
 def _write_fits(project_id: int, now: dt.datetime) -> JobProgress:

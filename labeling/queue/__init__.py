@@ -50,7 +50,13 @@ from labeling.queue.leases import (
     update_assignment,
 )
 from labeling.queue.limits import BudgetReached, DailyLimit, OpenTracesLimit, is_budget_reached
-from labeling.queue.pairs import is_other_half, record_imported_readers, record_reviewed_halves, reserve_half
+from labeling.queue.pairs import (
+    is_other_half,
+    may_read_traces,
+    record_imported_readers,
+    record_reviewed_halves,
+    reserve_half,
+)
 from labeling.queue.slots import (
     add_slot,
     count_initial_slots,

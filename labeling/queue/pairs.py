@@ -57,3 +57,11 @@ def is_other_half(user: User) -> Q:
     )
     other = {"half": OuterRef("trace__pairing__half")}
     return Q(Exists(given.exclude(**other))) | Q(Exists(reviewed.exclude(**other)))
+
+
+def may_read_traces(user: User) -> Q:
+    """Return the condition that a trace is no half of a pair, or the half of this person."""
+    pair = {"pair": OuterRef("pairing__pair"), "half": OuterRef("pairing__half")}
+    given = PairReader.objects.filter(rater__user=user, rater__project=OuterRef("project"), **pair)
+    reviewed = PairReviewer.objects.filter(user=user, project=OuterRef("project"), **pair)
+    return Q(pairing=None) | Exists(given) | Exists(reviewed)

@@ -44,6 +44,8 @@ class RecordChanges(Struct, frozen=True, forbid_unknown_fields=True):
 
 def apply_changes(steps: Sequence[StepRecord], changes: Iterable[StepChange]) -> list[StepRecord]:
     """Return the steps after the changes. Raises `CannotChangeSteps`."""
+    changes = list(changes)
+    refuse_long(len(steps) + sum(len(change.cuts) - change.merges for change in changes))
     try:
         return change_steps(steps, changes)
     except InvalidStepChange as error:

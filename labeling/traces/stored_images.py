@@ -59,9 +59,13 @@ def list_trace_images(trace: Trace) -> list[LoadedImage]:
 
 def delete_unused_images(*, project_id: int) -> int:
     """Delete the images that no problem and no step has, and return their number. Call it with the lock of imports."""
-    stored = StoredImage.objects.filter(project=project_id)
-    if not stored.exists():
-        return 0
-    shown = Q(pk__in=OptionPart.objects.exclude(image=None).values("image"))
-    asked = Q(pk__in=ProblemImage.objects.values("image"))
-    return stored.exclude(shown | asked).delete()[0]
+    return len(rawsql.fetch_rows(_DELETE_UNUSED, {"project": project_id}))
+
+
+# Django would load the content of all these images, because other rows can refer to them.
+_DELETE_UNUSED = """
+DELETE FROM labeling_storedimage image
+WHERE project_id = %(project)s
+  AND NOT EXISTS (SELECT FROM labeling_optionpart part WHERE part.image_id = image.id)
+  AND NOT EXISTS (SELECT FROM labeling_problemimage asked WHERE asked.image_id = image.id)
+RETURNING id"""

@@ -11,7 +11,17 @@ from config.form_renderer import WidgetRenderer
 
 HOSTILE = '"><script>alert(1)</script>&amp;'
 CHOICES = [("", gettext_lazy("any")), (1, 1), ("2", HOSTILE), (HOSTILE, mark_safe("<b>safe</b>")), ("G", [("a", "A")])]
+
+
+class Marked:
+    """A value that claims to be HTML."""
+
+    def __html__(self) -> str:
+        return HOSTILE
+
+
 WIDGETS = (
+    forms.TextInput(attrs={"a&b": Marked(), "title": mark_safe("&amp;")}),
     forms.TextInput(attrs={"maxlength": 10, "required": True, "disabled": False, "title": HOSTILE}),
     forms.NumberInput(attrs={"min": 0, "step": "any"}),
     forms.CheckboxInput(),
@@ -28,7 +38,7 @@ WIDGETS = (
 
 @pytest.mark.parametrize("widget", WIDGETS, ids=lambda widget: type(widget).__name__)
 def test_markup_is_that_of_django(widget: forms.Widget) -> None:
-    for value in (None, "", "2", HOSTILE, 1):
+    for value in (None, "", "2", HOSTILE, 1, Marked(), ("a", 1)):
         written, expected = (
             widget.render("a&b", value, {"id": "id_a"}, renderer=renderer)
             for renderer in (WidgetRenderer(), DjangoTemplates())
@@ -38,6 +48,7 @@ def test_markup_is_that_of_django(widget: forms.Widget) -> None:
 
 def test_one_radio_button_has_the_markup_of_django() -> None:
     for option in forms.RadioSelect(choices=CHOICES[:4]).subwidgets("a", HOSTILE, {"id": "id_a"}):
-        name, context = option["template_name"], {"widget": {**option, "wrap_label": False}}
-        written, expected = (each.render(name, context) for each in (WidgetRenderer(), DjangoTemplates()))
-        assert parse_html(written) == parse_html(expected)
+        for has_label in (False, True):
+            name, context = option["template_name"], {"widget": {**option, "wrap_label": has_label}}
+            written, expected = (each.render(name, context) for each in (WidgetRenderer(), DjangoTemplates()))
+            assert parse_html(written) == parse_html(expected)

@@ -5,6 +5,7 @@ import re
 import pytest
 from django import forms
 from django.template import Context, Template
+from django.test.utils import override_script_prefix
 from django.urls import NoReverseMatch
 
 
@@ -107,3 +108,9 @@ def test_address_is_escaped_kept_or_missing() -> None:
     assert render('{% url "nowhere" 1 as address %}[{{ address }}]') == "[]"
     with pytest.raises(NoReverseMatch):
         render('{% url "nowhere" 1 %}')
+
+
+def test_remembered_address_has_the_prefix_of_its_request() -> None:
+    for prefix, start in (("/", "/projects"), ("/below/", "/below/projects"), ("/", "/projects")):
+        with override_script_prefix(prefix):
+            assert render('{% url "dashboard:trace" slug 7 %}', slug="c") == f"{start}/c/traces/7/"

@@ -3,13 +3,15 @@
 import pytest
 from django.urls import reverse
 
+from accounts.models import User
 from labeling import queue, raters
-from labeling.models import PairedTrace, PairReader, PairReviewer, Settlement, Trace
+from labeling.models import Option, PairedTrace, PairReader, PairReviewer, Settlement, Trace
 from labeling.models.gold import GoldUse
 from labeling.quality.gold import make_gold
 from people import members
 from prm import arena
 from tests import factories
+from tests.api import api_clients
 from tests.factories import NOW
 from tests.labeling.quality import submitted_work
 from tests.people.personas import LoggedInPersonas
@@ -50,6 +52,26 @@ def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> N
     assert reviewer.post(decide, {"first_error": "none"}).status_code == 403
     assert len(personas.client("lead").get(cases).context["queue"]) == 2
     assert set(PairReviewer.objects.values_list("user", "half")) == {(cast.reviewer.pk, "with")}
+
+
+def test_images_and_texts_of_the_other_half_are_not_served(personas: LoggedInPersonas) -> None:
+    slug, traces = personas.cast.project.slug, make_contested_pair(personas)
+    parts = [factories.make_image_part(Option.objects.filter(step__trace=trace).earliest("pk")) for trace in traces]
+    addresses = [reverse("dashboard:trace_image", args=[slug, part.image.digest]) for part in parts if part.image]
+
+    def get_statuses(person: str) -> list[int]:
+        client = personas.client(person)
+        return [client.get(address).status_code for address in addresses]
+
+    def list_traces(user: User) -> list[int]:
+        page = api_clients.make_client(user).get(reverse("api:traces", args=[slug])).json()
+        return [each["id"] for each in page["traces"]]
+
+    assert [get_statuses("reviewer"), list_traces(personas.cast.reviewer)] == [[404, 404], []]
+    personas.client("reviewer").get(reverse("dashboard:trace", args=[slug, traces[0].pk]))
+    assert [get_statuses("reviewer"), list_traces(personas.cast.reviewer)] == [[200, 404], [traces[0].pk]]
+    assert [get_statuses("lead"), len(list_traces(personas.cast.lead))] == [[200, 200], 2]
+    assert get_statuses("viewer") == [200, 200]
 
 
 def test_rater_who_reviews_keeps_their_half(personas: LoggedInPersonas) -> None:

@@ -14,7 +14,7 @@ from formats.catalog import INPUT_FORMATS
 from formats.records import SubmissionRecord, TraceRecord
 from tests.formats.export_rows import make_example, write_rows
 from tests.formats.test_agent_reward_bench import ROWS, TRAJECTORY
-from tests.formats.test_trail import LABELS, TRACE
+from tests.formats.test_trail import LABELS, TRACE, reply, span
 
 TEXTS = st.text("ab\n é@", max_size=5)
 JSON_VALUES: st.SearchStrategy[object] = st.recursive(
@@ -110,3 +110,13 @@ def test_members_that_are_not_shown_are_masked_and_counted() -> None:
     assert privacy.count_private_in(trace)["email"] == 2
     [row] = write_again("agent_reward_bench", privacy.mask_record(trace), output="agent_reward_traces")
     assert row["note"] == "Write to [e-mail] or [e-mail]."
+
+
+def test_members_that_are_json_as_text_are_masked_inside() -> None:
+    content = "Call:\n+49 30 901820 or\nüa@example.org"
+    spans = [span("root", "AGENT", reply("plan", "Ask."), input__value='{"task": "T."}', note=content)]
+    record = {"trace": json.dumps({"trace_id": "t-1", "spans": spans}), "labels": json.dumps({"errors": []})}
+    trace = read_one("trail", record)
+    assert privacy.count_private_in(trace) == {"email": 1, "phone": 1}
+    [row] = write_again("trail", privacy.mask_record(trace))
+    assert json.loads(row["trace"])["spans"][0]["span_attributes"]["note"] == "Call:\n[telephone] or\nü[e-mail]"

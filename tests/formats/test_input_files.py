@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from formats import input_files
+from formats import input_files, zip_archives
 from formats.input_files import UnreadableFile
 from tests.image_files import make_zip
 
@@ -45,6 +45,15 @@ def test_open_file_limits_the_unpacked_size(tmp_path: Path, suffix: str) -> None
         pytest.raises(UnreadableFile, match=str(input_files.RATIO_LIMIT)),
     ):
         list(iter(lambda: stream.read(1 << 16), b""))
+
+
+def test_member_with_strange_flags_is_damaged(tmp_path: Path) -> None:
+    path = make_zip(tmp_path / "a.zip", {"a.png": b"x"})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 0x20  # patched data
+    path.write_bytes(content)
+    with zip_archives.open_archive(path) as archive, pytest.raises(zip_archives.DamagedMember):
+        zip_archives.read_member(archive, "a.png", 10)
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])

@@ -12,7 +12,7 @@ from tests.api import api_clients
 from tests.people.personas import LoggedInPersonas, Personas
 
 pytestmark = pytest.mark.django_db
-GUIDELINE = "# Refunds\n\nA\n\n# Credit\n\nB"
+GUIDELINE = "# Refunds\n\nA\n\n# Credit\n\nB\n"
 KIND = {"name": "Too late", "help": "After 30 days."}
 QUESTION = {"title": "Is it right?", "choices": [{"name": "Yes"}, {"name": "No"}]}
 
@@ -69,6 +69,9 @@ def test_changes_publish_versions_and_keep_codes(cast: Personas) -> None:
         {"questions": [{**QUESTION, "kind": "text"}]},
         {"questions": [QUESTION, QUESTION]},
         {"questions": [{**QUESTION, "code": "a b"}]},
+        {"kinds": [{"name": "One | two"}]},
+        {"kinds": [{**KIND, "help": "One\u2028two"}]},
+        {"questions": [{**QUESTION, "choices": [{"name": "Yes\nor"}, {"name": "No"}]}]},
         {"asks_clauses": "sometimes"},
         {"clauses": []},
     ],
@@ -83,6 +86,7 @@ def test_impossible_changes_are_refused(cast: Personas, changes: dict[str, Any])
 
 def test_guideline_is_published_once(cast: Personas) -> None:
     before = read(cast, "guideline")
+    assert send(cast, "guideline", {"body": before["body"]}).json() == before
     assert (before["body"], [clause["code"] for clause in before["clauses"]]) == (GUIDELINE, ["1", "2"])
     after = send(cast, "guideline", {"body": "# Tone\n\nC", "changes": "Shorter."}).json()
     assert (after["version"], after["changes"]) == (before["version"] + 1, "Shorter.")

@@ -64,7 +64,7 @@ def test_hidden_text_never_reaches_the_browser(condition: str) -> None:
     for text in texts:
         assert [mark for mark in HIDDEN[condition] if mark in text] == []
         assert [mark for mark in SHOWN[condition] if mark not in text] == []
-    image = reverse("annotate:image", args=[StoredImage.objects.get().pk])
+    image = reverse("annotate:image", args=[StoredImage.objects.get().digest])
     assert browser.get(image).status_code == (404 if condition == "reasoning" else 200)
     [report] = submitted_reports.load_revision_reports([(assignment.pk, 1)])
     assert report.is_censored == (condition != "both")

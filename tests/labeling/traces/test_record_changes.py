@@ -8,7 +8,7 @@ import pytest
 
 from events.models import Event
 from formats.records import StepChange
-from formats.step_changes import digest_steps
+from formats.step_changes import MAX_STEPS, digest_steps
 from labeling.models import Project, Step, Trace
 from labeling.models.trace import ImportedLabelKind
 from labeling.traces import import_preview
@@ -17,6 +17,7 @@ from labeling.traces.record_changes import CannotChangeSteps, RecordChanges, Ste
 from labeling.traces.scan import ImportOptions
 from tests import factories
 from tests.factories import NOW
+from tests.image_files import make_data_uri, make_image
 
 pytestmark = pytest.mark.django_db
 OPTIONS = ImportOptions(format="native", segmenter="lines 2")
@@ -81,3 +82,22 @@ def test_rated_records_are_not_changed(tmp_path: Path) -> None:
     assert caught.value.code == "rated"
     import_file(path, msgspec.structs.replace(options, labels=ImportedLabelKind.NONE))
     assert Trace.objects.get().n_steps == 3
+
+
+def test_steps_with_images_that_the_preview_does_not_decode_are_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_preview, "PREVIEW_IMAGES", 0)
+    path = tmp_path / "images.jsonl"
+    shown = {"text": "Seen.", "images": [make_data_uri(make_image())]}
+    path.write_text(json.dumps({"problem": "P?", "steps": [shown, "One. Two."]}))
+    import_file(path, plan(path, StepChange(1, (4,))))
+    assert Trace.objects.get().n_steps == 3
+
+
+def test_record_cannot_get_more_steps_than_can_be_changed(path: Path) -> None:
+    [record, _] = import_preview.preview_file(path, OPTIONS).first
+    own = RecordChanges(1, 2, digest_steps(record.steps), (StepChange(0, (4,) * MAX_STEPS),))
+    with pytest.raises(CannotChangeSteps) as caught:
+        change_record(record, own)
+    assert caught.value.code == "too_many_steps"
