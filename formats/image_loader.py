@@ -101,14 +101,15 @@ class ImageLoader:
     def load_images(self, record: TraceRecord) -> TraceRecord:
         """Replace the references of a record by digests, and add the images to it. Raises `ImageRefused`."""
         parts = [part for step in record.steps for option in step.options for part in option.parts]
-        sources = [image.source for image in record.problem.images]
-        sources += [part.source for part in parts if part.kind == "image"]
-        if not sources:
+        asked = [image.source for image in record.problem.images]
+        shown = [part.source for part in parts if part.kind == "image"]
+        if not (asked or shown):
             return record
-        if len(sources) > MAX_IMAGES:
-            raise ImageRefused(f"the record has {len(sources)} images: the limit is {MAX_IMAGES} for each trace")
+        n_images = len(shown) + len({*asked} - {*shown})  # the first message of a chat is the problem, too
+        if n_images > MAX_IMAGES:
+            raise ImageRefused(f"the record has {n_images} images: the limit is {MAX_IMAGES} for each trace")
         loaded: dict[str, LoadedImage] = {}
-        for number, source in enumerate(dict.fromkeys(sources), 1):
+        for number, source in enumerate(dict.fromkeys([*asked, *shown]), 1):
             loaded[source] = self._load(number, source)
             if sum(len(image.data) for image in loaded.values()) > MAX_TRACE_BYTES:
                 raise ImageRefused(

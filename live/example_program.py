@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 NAME = "example program"
-_ITEM = re.compile(r"(\d+) ([a-z]+) for (\d+) euros each")
-_NOTE = re.compile(r"(\d+)-euro note")
-_TOTAL = re.compile(r"[Tt]ogether[^.]*= (\d+)\$")
-_CHANGE = re.compile(r"[Cc]hange[^.]*= (-?\d+)\$")
+# Python converts no longer numbers than 4,300 digits.
+_ITEM = re.compile(r"(\d{1,9}) ([a-z]+) for (\d{1,9}) euros each")
+_NOTE = re.compile(r"(\d{1,9})-euro note")
+_TOTAL = re.compile(r"[Tt]ogether[^.]*= (\d{1,24})\$")
+_CHANGE = re.compile(r"[Cc]hange[^.]*= (-?\d{1,24})\$")
 _TOKENS_PER_WORD = 2
 
 
@@ -88,7 +89,7 @@ def _write_drafts(prompt: str) -> Iterator[_Draft]:
 
 def _read_item(found: tuple[str, str, str], solution: str) -> _Item:
     count, name, price = found
-    costs = re.findall(rf"\b{name} cost[^.]*= (\d+)\$", solution)
+    costs = re.findall(rf"\b{name} cost[^.]*= (\d{{1,24}})\$", solution)
     return _Item(int(count), name, int(price), int(costs[-1]) if costs else None)
 
 

@@ -49,6 +49,14 @@ def test_refused_images_name_the_limit(content: bytes, reason: str) -> None:
         image_loader.encode_image(content)
 
 
+def test_images_of_the_problem_and_a_step_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_loader, "MAX_IMAGES", 2)
+    red, blue = (make_data_uri(make_image(color)) for color in ("red", "blue"))
+    assert len(ImageLoader(NoImageFiles()).load_images(make_record(red, red, blue)).images) == 2
+    with pytest.raises(ImageRefused):
+        ImageLoader(NoImageFiles()).load_images(make_record(red, blue, blue))
+
+
 def test_stored_bytes_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_loader, "MAX_STORED_BYTES", 50)
     with pytest.raises(ImageRefused, match="50"):

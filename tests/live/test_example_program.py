@@ -37,6 +37,10 @@ def test_program_has_no_step_for_another_problem() -> None:
     assert [choice["text"] for choice in answer["choices"]] == [""]
 
 
+def test_numbers_of_any_length_are_read() -> None:
+    assert example_program.rate_steps(f"{'9' * 5000} pens for 2 euros each. Solution: Together = {'9' * 5000}$")
+
+
 @pytest.mark.django_db
 def test_session_with_the_program_needs_no_server() -> None:
     rater = factories.make_rater(live_project.make_live_project(0, reserve_problem_share=0))
