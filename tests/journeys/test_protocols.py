@@ -98,7 +98,7 @@ def test_page_and_server_compute_the_same_submit_state(visit: Visit) -> None:
         for protocol in protocols.RULES
         for _ in range(400)
     ]
-    states = visit(factories.make_user()).evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
+    states = visit(factories.make_user(), "/").evaluate(SUBMIT_STATES, [trace_payload(*case) for case in cases])
     assert states == [
         [
             protocols.submit_state(
@@ -133,7 +133,7 @@ def test_page_and_exports_agree_on_the_steps_that_depend_on_an_error(visit: Visi
     for trace, steps in zip(traces, cases, strict=True):
         for turn, step in zip(trace["turns"], steps, strict=True):
             turn["judgments"][0]["error_link"] = step.error_link
-    shown = visit(factories.make_user()).evaluate(AFTER_ERROR, traces)
+    shown = visit(factories.make_user(), "/").evaluate(AFTER_ERROR, traces)
     for steps, after in zip(cases, shown, strict=True):
         derived = label_sets.derive_labels(steps, protocol="recovery", label_set="propagated_ternary")
         depending = {at for at, link in after if link == ""}
