@@ -66,7 +66,6 @@ ALLOWED: dict[tuple[str, str], str] = {
     (_TIME, "labeling/queue/pairs.py::record_imported_readers"): "which half a labeler rated has no time of its own",
     (_TIME, "labeling/queue/pairs.py::record_reviewed_halves"): "as above",
     (_TIME, "labeling/queue/pairs.py::reserve_half"): "as above",
-    (_TIME, "labeling/traces/stored_images.py::delete_unused_images"): "a deleted image has no time",
     (_TIME, "labeling/traces/trace_rows.py::lock_project_import"): "takes a lock, changes no row",
     (_KEYWORDS, "labeling/traces/trace_rows.py::lock_project_import"): "takes a lock, changes no row",
     ("times end in _at and booleans read as questions", "accounts/models.py::User.date_joined"): (
