@@ -106,11 +106,13 @@ export class TraceReader {
   }
 
   #entriesAround(row) {
-    const entries = [row];
-    for (const side of ["previousElementSibling", "nextElementSibling"]) {
-      for (let entry = row[side]; entry?.matches(".obs:not(.is-veiled)"); entry = entry[side]) entries.push(entry);
+    const entries = [...this.view.node.querySelectorAll(".ladder :is(.step:not(.alt), .obs)")];
+    const at = entries.indexOf(row);
+    const around = [row];
+    for (const by of [-1, 1]) {
+      for (let n = at + by; entries[n]?.matches(".obs:not(.is-veiled)"); n += by) around.push(entries[n]);
     }
-    return entries;
+    return around;
   }
 
   // --- search ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // layout settles only after a scroll, because steps outside the screen have estimated heights, and later again, when
 // formulas and images arrive. So the position is checked until it stays right.
 
-const QUIET_FRAMES = 3; // so many right positions in a row end the check
+const QUIET_FRAMES = 1; // so many right positions in a row end the check; a change of the trace's size begins it again
 const MAX_FRAMES = 60;
 const UNCOVER_FRAMES = 5;
 const VISIBLE = 48; // px of a step that are enough to rate it

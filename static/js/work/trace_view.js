@@ -7,6 +7,8 @@ import { answerBody, optionBody, problemBody } from "./rendering.js";
 // Longer traces are laid out only near the screen. Chromium leaves the rest out of the accessibility tree, so that shorter
 // ones are laid out whole.
 const LAID_OUT_WHOLE = 80; // entries
+// The browser looks at all boxes of a list whenever it draws; of those far from the screen, it looks at one for so many.
+const STRETCH = 10;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
 const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
@@ -55,8 +57,18 @@ export class TraceView {
       const row = step.is_rateable ? this.#rateable(step, (number += 1), index) : this.#context(step, index);
       this.#listOf(step, list).append(row);
     });
-    list.classList.toggle("ladder--long", steps.length > LAID_OUT_WHOLE);
+    if (steps.length > LAID_OUT_WHOLE) this.#divide(list);
     this.after = clone("t-after");
+  }
+
+  #divide(list) {
+    list.classList.add("ladder--long");
+    const entries = [...list.children];
+    for (let from = 0; from < entries.length; from += STRETCH) {
+      const stretch = clone("t-stretch");
+      stretch.firstElementChild.append(...entries.slice(from, from + STRETCH));
+      list.append(stretch);
+    }
   }
 
   // The list for a step: that of its subagent, nested in those that started it. Its steps in a row share one list.
