@@ -32,6 +32,8 @@ class SecurityHeadersMiddleware:
         response = self.get_response(request)
         for name, value in settings.SECURITY_HEADERS.items():
             response.headers.setdefault(name, value)
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
         return response
 
 

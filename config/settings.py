@@ -320,27 +320,28 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store, private",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(
-        f"{feature}=()"
-        for feature in (
-            "accelerometer",
-            "camera",
-            "display-capture",
-            "geolocation",
-            "gyroscope",
-            "hid",
-            "local-fonts",
-            "magnetometer",
-            "microphone",
-            "midi",
-            "payment",
-            "serial",
-            "usb",
-            "xr-spatial-tracking",
-        )
-    ),
     "X-Frame-Options": "DENY",
 }
+# Only of pages; a browser ignores it elsewhere.
+PERMISSIONS_POLICY = ", ".join(
+    f"{feature}=()"
+    for feature in (
+        "accelerometer",
+        "camera",
+        "display-capture",
+        "geolocation",
+        "gyroscope",
+        "hid",
+        "local-fonts",
+        "magnetometer",
+        "microphone",
+        "midi",
+        "payment",
+        "serial",
+        "usb",
+        "xr-spatial-tracking",
+    )
+)
 CSRF_TRUSTED_ORIGINS = [ORIGIN]
 CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -402,6 +403,7 @@ TIME_ZONE = "UTC"  # default; see config.middleware.TimeZoneMiddleware
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_ALLOW_ALL_ORIGINS = False  # only our own pages use them
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "config.static_files.ModuleStaticStorage"},
