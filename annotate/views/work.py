@@ -212,15 +212,18 @@ def _claim_trace(request: UserRequest, rater: int, *, opened: bool, shown: Seque
     return work_page.build_trace(assignment)
 
 
-def _grant_wishes(request: UserRequest, own: dict[str, Any], batch: WriteBatch) -> dict[str, Any]:
-    """Open the trace that the page shows by now, and hold the next one for the rater, if the page wants that.
+def _grant_wishes(
+    request: UserRequest, own: dict[str, Any], batch: WriteBatch, *, opened: int | None = None
+) -> dict[str, Any]:
+    """Open the trace that the page shows by now, and hold the next one for the rater, if the page wants that. `opened`
+    is the new version of the trace if it is open already.
 
     The rest of the message is stored already, so a refusal is no error here: the page then asks with a request of its
     own, which names the reason."""
     rater: int = own["rater_id"]
     granted: dict[str, Any] = {}
     if batch.opens is not None:
-        granted["opened"] = queue.open_held(assignment_id=batch.opens, rater_id=rater, now=own["now"])
+        granted["opened"] = opened or queue.open_held(assignment_id=batch.opens, rater_id=rater, now=own["now"])
     if batch.next is not None:
         try:
             granted["next"] = _claim_trace(request, rater, opened=False, shown=batch.next.shown)
@@ -308,9 +311,9 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
     """Record the remaining edits and end the assignment with `verb`."""
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    submission = verb(**own, **batch.ending(), by=request.user)
+    submission = verb(**own, **batch.ending(), opens=batch.opens, by=request.user)
     content = {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
-    return _json_response(content | _grant_wishes(request, own, batch))
+    return _json_response(content | _grant_wishes(request, own, batch, opened=submission.opened_version))
 
 
 @require_POST

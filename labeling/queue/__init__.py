@@ -37,8 +37,11 @@ from labeling.queue.lane_entries import (
     withdraw_traces,
 )
 from labeling.queue.leases import (
+    CHANGES_SQL,
     HAS_EXPIRED_LEASES,
+    OPEN_HELD_SQL,
     acknowledge_reclaim,
+    encode_changes,
     keep_assignment,
     lapse_expired_leases,
     open_assignment,
