@@ -199,16 +199,18 @@ def claim(request: UserRequest, slug: str) -> HttpResponse:
         raise Http404
     message = msgspec.json.decode(request.body or b"{}", type=ClaimMessage)
     trace = _claim_trace(request, rater, opened=message.opened, shown=message.shown)
-    return _json_response({**trace, "news": work_page.describe_news(rater)})
+    return _json_response(trace)
 
 
 def _claim_trace(request: UserRequest, rater: int, *, opened: bool, shown: Sequence[int]) -> dict[str, Any]:
+    """Return a trace with the news. An open one comes before a new one: a rater finishes what another page or tab
+    began."""
     rate_limits.take({"claim": 1}, now=time.time(), rater=rater)
-    # An open trace comes before a new one: a rater finishes what another page or tab began.
-    assignment = _find_opened_assignment(rater, exclude=shown)
+    now = timezone.now()
+    claimed = queue.claim_next(rater_id=rater, now=now, opened=opened, besides=shown)
+    assignment = claimed.assignment_id if claimed else _find_opened_assignment(rater, exclude=shown)
     if assignment is None:
-        claimed = onboarding.claim_trace(rater_id=rater, by=request.user, now=timezone.now(), opened=opened)
-        assignment = claimed.assignment_id
+        assignment = onboarding.claim_trace(rater_id=rater, by=request.user, now=now, opened=opened).assignment_id
     return work_page.build_trace(assignment)
 
 
@@ -229,7 +231,11 @@ def _grant_wishes(
             granted["next"] = _claim_trace(request, rater, opened=False, shown=batch.next.shown)
         except (queue.QueueRefusal, rate_limits.TooManyRequests):
             granted["next"] = None
-    return granted | {"news": work_page.describe_news(rater)} if granted else {}
+    if granted.get("next"):
+        granted["news"] = granted["next"].pop("news")
+    elif granted:
+        granted["news"] = work_page.describe_news(rater)
+    return granted
 
 
 @require_safe
