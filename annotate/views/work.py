@@ -211,6 +211,7 @@ def _claim_trace(request: UserRequest, rater: int, *, opened: bool, shown: Seque
     assignment = claimed.assignment_id if claimed else _find_opened_assignment(rater, exclude=shown)
     if assignment is None:
         assignment = onboarding.claim_trace(rater_id=rater, by=request.user, now=now, opened=opened).assignment_id
+    raters.remember_owner(assignment_id=assignment, user_id=request.user.pk, rater_id=rater)
     return work_page.build_trace(assignment)
 
 
