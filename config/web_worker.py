@@ -56,6 +56,7 @@ _STATUS_OF_ERROR: dict[type[BaseException], bytes] = {
 }
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for:([^\r\n]*)\r\n", re.IGNORECASE)
 _GO_ON_IN_BULK = object()
+_Answer = Callable[[], Callable[[], None]]  # answers a request, and returns what reports that
 
 
 def _refusal(status: bytes, message: str) -> bytes:
@@ -105,8 +106,8 @@ class WarmThreads:
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = 0
-        self._idle: list[queue.SimpleQueue[Callable[[], None] | None]] = []
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._idle: list[queue.SimpleQueue[_Answer | None]] = []
+        self._waiting: deque[_Answer] = deque()
         self._is_over = False
         self._lock = threading.Lock()
 
@@ -129,8 +130,8 @@ class WarmThreads:
                 self._waiting.append(answer)
         return future
 
-    def _answer_requests(self, answer: Callable[[], Callable[[], None]] | None) -> None:
-        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    def _answer_requests(self, answer: _Answer | None) -> None:
+        requests: queue.SimpleQueue[_Answer | None] = queue.SimpleQueue()
         while answer is not None:
             report = answer()
             with self._lock:  # before the report, which may bring the next request
@@ -227,7 +228,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
             return hops[-min(self.proxies, len(hops))].strip()
         return conn.client[0] if isinstance(conn.client, tuple) else ""
 
-    def _submit(self, pool: ThreadPoolExecutor, act: Callable[[Connection], Any], conn: Connection) -> None:
+    def _submit(
+        self, pool: "ThreadPoolExecutor | WarmThreads", act: Callable[[Connection], Any], conn: Connection
+    ) -> None:
         if pool is self.bulk:
             self.in_bulk.add(conn)
         future = pool.submit(act, conn)

@@ -318,6 +318,21 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
     assert len(queries) == 2
 
 
+def test_submit_opens_the_held_trace_of_the_same_rater_only(assignment: Assignment, now: dt.datetime) -> None:
+    trace = factories.make_trace(assignment.project)
+    held = factories.make_assignment(assignment.rater, trace, state="held", opened_at=None)
+    other = factories.make_assignment(factories.make_rater(assignment.project), trace, state="held", opened_at=None)
+    for opens, is_opened in ((other.pk, False), (held.pk, True)):
+        client = WorkPageClient(assignment)
+        client.rate([1, 1, 1])
+        submission = assignments.submit(**client.place, now=now, by=None, opens=opens)
+        row = Assignment.objects.get(pk=opens)
+        assert (row.state, submission.opened_version) == (("opened", row.version) if is_opened else ("held", None))
+        assignment = factories.make_assignment(
+            assignment.rater, factories.make_trace(assignment.project, ["One.", "Two.", "Three."])
+        )
+
+
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
     """A rater who checks everything, or gives up after minutes without a rating, has worked."""
     client = WorkPageClient(assignment)
