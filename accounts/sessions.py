@@ -8,6 +8,7 @@ import hashlib
 from contextvars import ContextVar
 from typing import Any, NamedTuple, cast
 
+import orjson
 from allauth.account.adapter import get_adapter
 from allauth.account.auth_backends import AuthenticationBackend
 from django.conf import settings
@@ -37,6 +38,8 @@ WHERE s.session_key = %(key)s AND s.expire_date > CURRENT_TIMESTAMP
   AND s.used_at > CURRENT_TIMESTAMP - %(idle)s::interval"""  # noqa: S608  made of constants
 USE_RECORDED_EVERY = dt.timedelta(minutes=5)  # a write for each request would cost more than the request
 
+_MAX_DECODED = 1000
+_decoded: dict[str, bytes] = {}  # JSON by the signed text, which this process has verified
 _session_user_row: ContextVar[tuple[Any, ...] | None] = ContextVar("user row of the session", default=None)
 
 
@@ -85,7 +88,16 @@ class SessionStore(db.SessionStore):
             return {}
         text, self.authenticated_at, self.used_at, *user_row = rows[0]
         self.user_row = tuple(user_row)
-        data: dict[str, Any] = self.decode(text)
+        return self._decode_once(text)
+
+    def _decode_once(self, text: str) -> dict[str, Any]:
+        """Decode the data of a session, whose signature costs more than the query, once for all its requests."""
+        content = _decoded.get(text)
+        if content is None:
+            if len(_decoded) >= _MAX_DECODED:
+                _decoded.clear()
+            content = _decoded[text] = orjson.dumps(self.decode(text))
+        data: dict[str, Any] = orjson.loads(content)
         return data
 
 

@@ -1,10 +1,11 @@
--- Load an assignment for the work page: one row with its project, trace and problem, and the steps as JSON.
+-- Load an assignment for the work page: one row with its project, trace and problem, the steps as JSON, and the news of its
+-- rater (work_page.py puts news.sql there).
 --
 -- Opening a trace fixes whether the reference answer and the verdict are shown; until then, the project's settings
 -- apply. What is not shown is NULL.
 --
 -- Parameter: assignment
-SELECT a.trace_id, a.purpose, p.protocol,
+SELECT /* news */, a.trace_id, a.purpose, p.protocol,
   (SELECT v.condition FROM labeling_visibilitydraw v WHERE v.assignment_id = a.id),
   EXISTS (SELECT 1 FROM labeling_step s JOIN labeling_option o ON o.step_id = s.id
           JOIN labeling_optionpart c ON c.option_id = o.id WHERE s.trace_id = a.trace_id),

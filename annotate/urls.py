@@ -20,6 +20,9 @@ from annotate.views import (
 
 app_name = "annotate"
 urlpatterns = [
+    # First, because each is a regular expression that is tried on every request, and raters send these the most.
+    path("work/<int:assignment>/record", work.record, name="record"),
+    path("work/<int:assignment>/submit", work.submit, name="submit"),
     path("", home.show_home, name="home"),
     path("submitted/", history.show_history, name="history"),
     path("submitted/<int:assignment>/", history.show_submitted_trace, name="submitted_one"),
@@ -73,9 +76,7 @@ urlpatterns = [
     path("work/<int:assignment>/ask", questions.ask_leads, name="ask"),
     path("work/<int:assignment>/open", work.open_held, name="open"),
     path("work/<int:assignment>/keep", work.keep, name="keep"),
-    path("work/<int:assignment>/record", work.record, name="record"),
     path("work/<int:assignment>/reveal", work.reveal, name="reveal"),
-    path("work/<int:assignment>/submit", work.submit, name="submit"),
     path("work/<int:assignment>/give-up", work.give_up, name="give_up"),
     path("work/<int:assignment>/report", work.report_problem, name="report"),
     path("work/<int:assignment>/skip", work.skip, name="skip"),

@@ -321,7 +321,8 @@ def _day_strings() -> dict[str, str]:
     }
 
 
-_TRACE_SQL = rawsql.load_sql(__file__, "trace_payload.sql")
+_NEWS = f"(\n{_NEWS_SQL.replace('%(rater)s', 'a.rater_id')})"
+_TRACE_SQL = rawsql.load_sql(__file__, "trace_payload.sql").replace("/* news */", _NEWS)
 _ONBOARDING_PURPOSES = {AssignmentPurpose.TRAINING, AssignmentPurpose.SCREENING}
 _AGENT_KINDS = {StepKind.SYSTEM, StepKind.USER, StepKind.ACTION, StepKind.OBSERVATION}
 # The columns of trace_payload.sql that the scripts receive under these names.
@@ -344,11 +345,11 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
-    """Return an assigned trace. A plain trace takes one query."""
+    """Return an assigned trace, with the news of its rater as in describe_news. A plain trace takes one query."""
     row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = row
+    news, trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = row
     n = len(_ASSIGNMENT_FIELDS)
-    fields = dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))
+    fields = {"news": news, **dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))}
     problem_images, *values = values[n:]
     problem = dict(zip(_PROBLEM_FIELDS, values, strict=True))
     problem |= {name: _show_direction_overrides(text) for name, text in problem.items() if isinstance(text, str)}
@@ -439,8 +440,7 @@ def _group_options(rows: list[Any]) -> list[dict[str, Any]]:
 
 def _add_parts(trace_id: int, steps: list[dict[str, Any]]) -> None:
     options = {(step["position"], option["position"]): option for step in steps for option in step["options"]}
-    rows = OptionPart.objects.filter(option__step__trace=trace_id).with_images().select_related("option__step")
-    for part in rows:
+    for part in OptionPart.objects.filter(option__step__trace=trace_id).with_images().select_related("option__step"):
         option = options[part.option.step.position, part.option.position]
         shown: dict[str, Any] = {"kind": part.kind, "text": part.text, "name": part.name}
         if part.image is not None:

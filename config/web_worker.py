@@ -10,11 +10,14 @@ waitress receives requests in its main thread as well, but stores all of an uplo
 """
 
 import math
+import queue
 import re
 import selectors
 import socket
 import ssl
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -53,6 +56,7 @@ _STATUS_OF_ERROR: dict[type[BaseException], bytes] = {
 }
 _FORWARDED = re.compile(rb"\r\nx-forwarded-for:([^\r\n]*)\r\n", re.IGNORECASE)
 _GO_ON_IN_BULK = object()
+_Answer = Callable[[], Callable[[], None]]  # answers a request, and returns what reports that
 
 
 def _refusal(status: bytes, message: str) -> bytes:
@@ -93,6 +97,63 @@ class LargeResponse(Exception):
         self.body = body
 
 
+class WarmThreads:
+    """Threads of which the one that became idle last gets the next request.
+
+    Each thread has a database connection, whose server process plans statements and caches tables for itself. The
+    threads of `concurrent.futures` take turns, so that each request would find all of that in no processor cache."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._idle: list[queue.SimpleQueue[_Answer | None]] = []
+        self._waiting: deque[_Answer] = deque()
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def submit(self, act: Callable[[Connection], Any], conn: Connection) -> "Future[Any]":
+        future: Future[Any] = Future()
+
+        def answer() -> Callable[[], None]:
+            try:
+                return partial(future.set_result, act(conn))
+            except BaseException as error:  # noqa: BLE001  the future has it
+                return partial(future.set_exception, error)
+
+        with self._lock:
+            if self._idle:
+                self._idle.pop().put(answer)
+            elif self._count < self._most:
+                self._count += 1
+                threading.Thread(target=self._answer_requests, args=[answer], name=f"web-{self._count}").start()
+            else:
+                self._waiting.append(answer)
+        return future
+
+    def _answer_requests(self, answer: _Answer | None) -> None:
+        requests: queue.SimpleQueue[_Answer | None] = queue.SimpleQueue()
+        while answer is not None:
+            report = answer()
+            with self._lock:  # before the report, which may bring the next request
+                if self._waiting:
+                    requests.put(self._waiting.popleft())
+                elif self._is_over:
+                    requests.put(None)
+                else:
+                    self._idle.append(requests)
+            report()
+            del answer, report  # an idle thread keeps no request
+            answer = requests.get()
+
+    def shutdown(self, *, wait: bool = False) -> None:
+        """End the threads, each after its request. Requests that wait for a thread are still answered."""
+        with self._lock:
+            self._is_over = True
+            for requests in self._idle:
+                requests.put(None)
+            self._idle.clear()
+
+
 class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
     """A connection is received by the main thread, answered by a thread, sent by the main thread, and so on."""
 
@@ -109,6 +170,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
         self.rates = Rates()
         self.discarded = 0
         self.discarding_since = 0.0
+
+    def get_thread_pool(self) -> WarmThreads:
+        return WarmThreads(self.cfg.threads)
 
     # --- receive a request --------------------------------------------------------------------------------------
 
@@ -164,7 +228,9 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
             return hops[-min(self.proxies, len(hops))].strip()
         return conn.client[0] if isinstance(conn.client, tuple) else ""
 
-    def _submit(self, pool: ThreadPoolExecutor, act: Callable[[Connection], Any], conn: Connection) -> None:
+    def _submit(
+        self, pool: "ThreadPoolExecutor | WarmThreads", act: Callable[[Connection], Any], conn: Connection
+    ) -> None:
         if pool is self.bulk:
             self.in_bulk.add(conn)
         future = pool.submit(act, conn)

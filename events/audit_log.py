@@ -18,9 +18,16 @@ WITH event AS ({_INSERT_EVENT} RETURNING id)
 INSERT INTO events_eventorigin (event_id, address, browser)
 SELECT id, %s::inet, %s FROM event"""  # noqa: S608  made of constants
 
+# For a statement that logs an event with what it does, once for each row of the relation that follows.
+INSERT_EVENT_FOR = """
+INSERT INTO events_event (at, by, what, project, subject, detail)
+SELECT %(event_at)s::timestamptz, %(event_by)s::bigint, %(event_what)s, %(event_project)s::bigint, %(event_subject)s,
+  %(event_detail)s::jsonb FROM """
+
 Actor = AbstractBaseUser | int | None  # `accounts` imports this package, so its User cannot be named here
 
 
+_EVENT_PARAMETERS = ("event_at", "event_by", "event_what", "event_project", "event_subject", "event_detail")
 _queued: set[str] = set()
 
 
@@ -58,6 +65,15 @@ def log_event(
         rawsql.fetch_rows(_INSERT_EVENT, columns)
     else:
         rawsql.fetch_rows(_INSERT_WITH_ORIGIN, (*columns, *origin))
+
+
+def plain_event(entry: EventEntry, *, by: Actor, now: dt.datetime) -> dict[str, Any] | None:
+    """Return the parameters of INSERT_EVENT_FOR, or None if only `log_event` can log the event: it has more rows."""
+    if entry.what in _queued or origins.current_origin() is not None:
+        return None
+    detail = json.dumps(dict(entry.detail or {}))
+    values = (now, _user_id(by), entry.what, entry.project, entry.subject, detail)
+    return dict(zip(_EVENT_PARAMETERS, values, strict=True))
 
 
 def log_events(entries: Iterable[EventEntry], *, by: Actor, now: dt.datetime) -> None:

@@ -19,7 +19,7 @@ from jobs import failures
 
 # The task does the work of all requests in the meantime: soon after a quiet time, and less often under steady work,
 # when it would otherwise run for every few requests.
-DELAY_SECONDS, BUSY_DELAY_SECONDS = 3, 15
+DELAY_SECONDS, BUSY_DELAY_SECONDS = 3, 30
 EXPIRES_SECONDS = 30  # after its time: the beat has found the work by then
 
 logger = structlog.get_logger(__name__)

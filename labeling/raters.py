@@ -37,12 +37,25 @@ def list_rater_ids(*, user_id: int) -> list[int]:
 
 def find_rater_id_of_assignment(*, assignment_id: int, user_id: int) -> int | None:
     """Return the rater of an assignment if it belongs to this person."""
-    if assignment_id > _LAST_ID:
-        return None
-    rows = rawsql.fetch_rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
-    return rows[0][0] if rows else None
+    rater = _owners.get((assignment_id, user_id))
+    if rater is None and assignment_id <= _LAST_ID:
+        rows = rawsql.fetch_rows(_OF_ASSIGNMENT, {"assignment": assignment_id, "user": user_id})
+        rater = rows[0][0] if rows else None
+        if rater is not None:
+            remember_owner(assignment_id=assignment_id, user_id=user_id, rater_id=rater)
+    return rater
 
 
+def remember_owner(*, assignment_id: int, user_id: int, rater_id: int) -> None:
+    """Remember, in this process, to whom an assignment belongs. An assignment keeps its rater, and a rater its person:
+    users are never deleted. What they may do is read with each request."""
+    if len(_owners) >= _MAX_OWNERS:
+        _owners.clear()
+    _owners[assignment_id, user_id] = rater_id
+
+
+_MAX_OWNERS = 5000
+_owners: dict[tuple[int, int], int] = {}
 _LAST_ID = 2**63 - 1  # a URL can contain a larger number than a column
 _IN_PROJECT = """
 SELECT r.id FROM labeling_rater r JOIN labeling_project p ON p.id = r.project_id

@@ -199,34 +199,44 @@ def claim(request: UserRequest, slug: str) -> HttpResponse:
         raise Http404
     message = msgspec.json.decode(request.body or b"{}", type=ClaimMessage)
     trace = _claim_trace(request, rater, opened=message.opened, shown=message.shown)
-    return _json_response({**trace, "news": work_page.describe_news(rater)})
+    return _json_response(trace)
 
 
 def _claim_trace(request: UserRequest, rater: int, *, opened: bool, shown: Sequence[int]) -> dict[str, Any]:
+    """Return a trace with the news. An open one comes before a new one: a rater finishes what another page or tab
+    began."""
     rate_limits.take({"claim": 1}, now=time.time(), rater=rater)
-    # An open trace comes before a new one: a rater finishes what another page or tab began.
-    assignment = _find_opened_assignment(rater, exclude=shown)
+    now = timezone.now()
+    claimed = queue.claim_next(rater_id=rater, now=now, opened=opened, besides=shown)
+    assignment = claimed.assignment_id if claimed else _find_opened_assignment(rater, exclude=shown)
     if assignment is None:
-        claimed = onboarding.claim_trace(rater_id=rater, by=request.user, now=timezone.now(), opened=opened)
-        assignment = claimed.assignment_id
+        assignment = onboarding.claim_trace(rater_id=rater, by=request.user, now=now, opened=opened).assignment_id
+    raters.remember_owner(assignment_id=assignment, user_id=request.user.pk, rater_id=rater)
     return work_page.build_trace(assignment)
 
 
-def _grant_wishes(request: UserRequest, own: dict[str, Any], batch: WriteBatch) -> dict[str, Any]:
-    """Open the trace that the page shows by now, and hold the next one for the rater, if the page wants that.
+def _grant_wishes(
+    request: UserRequest, own: dict[str, Any], batch: WriteBatch, *, opened: int | None = None
+) -> dict[str, Any]:
+    """Open the trace that the page shows by now, and hold the next one for the rater, if the page wants that. `opened`
+    is the new version of the trace if it is open already.
 
     The rest of the message is stored already, so a refusal is no error here: the page then asks with a request of its
     own, which names the reason."""
     rater: int = own["rater_id"]
     granted: dict[str, Any] = {}
     if batch.opens is not None:
-        granted["opened"] = queue.open_held(assignment_id=batch.opens, rater_id=rater, now=own["now"])
+        granted["opened"] = opened or queue.open_held(assignment_id=batch.opens, rater_id=rater, now=own["now"])
     if batch.next is not None:
         try:
             granted["next"] = _claim_trace(request, rater, opened=False, shown=batch.next.shown)
         except (queue.QueueRefusal, rate_limits.TooManyRequests):
             granted["next"] = None
-    return granted | {"news": work_page.describe_news(rater)} if granted else {}
+    if granted.get("next"):
+        granted["news"] = granted["next"].pop("news")
+    elif granted:
+        granted["news"] = work_page.describe_news(rater)
+    return granted
 
 
 @require_safe
@@ -308,9 +318,9 @@ def _finish(request: UserRequest, assignment: int, verb: Callable[..., Submissio
     """Record the remaining edits and end the assignment with `verb`."""
     own = _own_assignment(request, assignment)
     batch = _decode_batch(request, own)
-    submission = verb(**own, **batch.ending(), by=request.user)
+    submission = verb(**own, **batch.ending(), opens=batch.opens, by=request.user)
     content = {"state": "submitted", "revision": submission.revision, "finish_reason": submission.finish_reason}
-    return _json_response(content | _grant_wishes(request, own, batch))
+    return _json_response(content | _grant_wishes(request, own, batch, opened=submission.opened_version))
 
 
 @require_POST

@@ -31,6 +31,14 @@ _MAX_INTEGER = 2**31 - 1
 _MAX_OPTION = 2**15 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
 _MS, _CLOCK_TOLERANCE = dt.timedelta(milliseconds=1), dt.timedelta(seconds=5)
+_RANGES = (
+    ("sequence", 1, _MAX_INTEGER),
+    ("seen", 0, _MAX_INTEGER),
+    ("step", 0, _MAX_INTEGER),
+    ("option", 0, _MAX_OPTION),
+    ("active_ms", 0, _DAY_MS),
+    ("severity", int(Severity.LOW), int(Severity.HIGH)),
+)
 _READ = rawsql.load_sql(__file__, "answer_sheet.sql")
 
 PARTS: dict[str, str] = {  # the part of an answer sheet that each kind of edit changes
@@ -162,15 +170,9 @@ def _find_number_fault(edit: IncomingEdit) -> tuple[str, str] | None:
         return "rating", _("%(rating)s is not a rating; use -1, 0 or 1") % {"rating": edit.rating}
     if PARTS[edit.kind] == "rating" and edit.option is None:
         return "option", _("a rating must name its option")
-    for field, value, least, most in (
-        ("sequence", edit.sequence, 1, _MAX_INTEGER),
-        ("seen", edit.seen, 0, _MAX_INTEGER),
-        ("step", edit.step, 0, _MAX_INTEGER),
-        ("option", edit.option or 0, 0, _MAX_OPTION),
-        ("active_ms", edit.active_ms, 0, _DAY_MS),
-        ("severity", Severity.LOW if edit.severity is None else edit.severity, Severity.LOW, Severity.HIGH),
-    ):
-        if not least <= value <= most:
+    for field, least, most in _RANGES:
+        value = getattr(edit, field)
+        if value is not None and not least <= value <= most:
             return field, _("%(field)s is out of range") % {"field": field}
     if (edit.kind == RatingEditKind.ANSWER) != bool(edit.question):
         return "question", _("an answer, and no other edit, must name its question")
@@ -187,7 +189,7 @@ def _find_text_fault(edit: IncomingEdit) -> tuple[str, str] | None:
     citations = edit.citations or ()
     if len(citations) > CITATION_LIMIT or len(set(citations)) < len(citations):
         return "citations", _("a clause is cited twice, or there are too many")
-    if len(edit.question) > trace_questions.MAX_CODE_LENGTH or not _is_storable_text(edit.question):
+    if edit.question and (len(edit.question) > trace_questions.MAX_CODE_LENGTH or not _is_storable_text(edit.question)):
         return "question", _("the question has an invalid code")
     if len(edit.text) > TEXT_LIMIT:
         return "text", _("the text is longer than %(limit)d characters") % {"limit": TEXT_LIMIT}
@@ -210,6 +212,8 @@ def _is_storable_evidence(quotes: Sequence[Quote]) -> bool:
 
 def _is_storable_text(text: str) -> bool:
     """Return whether PostgreSQL can store the text: no NUL and no unpaired surrogate."""
+    if not text:
+        return True
     try:
         return "\x00" not in text and (text.isascii() or bool(text.encode()))
     except UnicodeEncodeError:

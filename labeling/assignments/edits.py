@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db import transaction
@@ -104,7 +104,16 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
         expected=facts._asdict(),
         new_version=facts.version + 1,
         client=client,
-        edits=[
+        **list_changes(sheet, merged),
+        lease_ends_at=queue.renewed_lease_end(facts.state, facts.lease_seconds, facts.lease_ends_at, now),
+        now=now,
+    )
+
+
+def list_changes(sheet: AnswerSheet, merged: MergeResult) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that a batch writes, for `queue.update_assignment`."""
+    return {
+        "edits": [
             {
                 **msgspec.structs.asdict(new_edit.edit),
                 "evidence": new_edit.edit.stored_evidence(),
@@ -115,8 +124,8 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
             }
             for new_edit in merged.new_edits
         ],
-        reviews=[{"step_id": sheet.steps[step].id, **review._asdict()} for step, review in merged.reviews.items()],
-        judgments=[
+        "reviews": [{"step_id": sheet.steps[step].id, **review._asdict()} for step, review in merged.reviews.items()],
+        "judgments": [
             {
                 "step_id": sheet.steps[step].id,
                 "option_id": sheet.steps[step].options[option],
@@ -124,10 +133,8 @@ def save_merge(*, sheet: AnswerSheet, merged: MergeResult, client: str, now: dt.
             }
             for (step, option), judgment in merged.judgments.items()
         ],
-        answers=[{"question": question, **answer._asdict()} for question, answer in merged.answers.items()],
-        lease_ends_at=queue.renewed_lease_end(facts.state, facts.lease_seconds, facts.lease_ends_at, now),
-        now=now,
-    )
+        "answers": [{"question": question, **answer._asdict()} for question, answer in merged.answers.items()],
+    }
 
 
 def log_unexpected_edits(*, sheet: AnswerSheet, merged: MergeResult, now: dt.datetime) -> None:

@@ -3,13 +3,14 @@
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db import transaction
 
 import rawsql
 from accounts.models import User
+from events import audit_log
 from jobs import wakeups
 from labeling import onboarding, queue
 from labeling.assignments import answer_sheet, corrections, edits, merge, revealed_labels
@@ -41,7 +42,15 @@ from labeling.models.assignment import OPEN_STATES, AssignmentPurpose, Assignmen
 from labeling.projects import budgets, protocols, trace_questions
 from labeling.quality import gold_monitor, settlements
 
-_SUBMIT = rawsql.load_sql(__file__, "submit.sql")
+_PARTS = rawsql.sections(rawsql.load_sql(__file__, "submit.sql"))
+_SUBMIT = f"""{_PARTS["expected"]}{_PARTS["submission"]}{_PARTS["update"].rstrip()}, EXISTS (
+  SELECT 1 FROM labeling_projectbudget b WHERE b.project_id = a.project_id)"""  # noqa: S608  made of constants
+_RECORD_AND_SUBMIT = f"""{_PARTS["expected"]}{queue.CHANGES_SQL.rstrip()},
+{_PARTS["submission"].rstrip()},
+new_event AS ({audit_log.INSERT_EVENT_FOR} mine),
+paid AS ({budgets.ADD_PAY_SQL} AND EXISTS (SELECT FROM mine)),
+opened AS ({queue.OPEN_HELD_SQL.replace("RETURNING", "AND EXISTS (SELECT FROM mine) RETURNING")})
+{_PARTS["update"].rstrip()}, (SELECT version FROM opened)"""  # noqa: S608  as above
 _SKIP_PREFIX = "skipped: "  # marks the skipped ones among all released assignments
 _EVENT_OF_ENDING = {FinishReason.GIVE_UP: "trace.given_up", FinishReason.BAD_PROBLEM: "problem.reported"}
 
@@ -68,6 +77,7 @@ def submit(
     ending: FinishReason | None = None,
     active_ms: int = 0,
     promise: SubmitPromise | None = None,
+    opens: int | None = None,
 ) -> Submission:
     """Record the remaining edits and submit the assignment.
 
@@ -79,13 +89,16 @@ def submit(
       otherwise as extra.
 
     `ending` replaces the protocol: give up, or report the problem. `active_ms` is the time since the last edit.
-    `promise` is what the rater confirmed; None confirms whatever is stored.
+    `promise` is what the rater confirmed; None confirms whatever is stored. `opens` is a held assignment of the rater;
+    the usual submit opens it as well, and says so in `opened_version` of the submission.
 
     Raises SubmissionIncomplete, ConflictingEdits, UnseenRatings or AlreadySubmitted; the edits are recorded, nothing is
     submitted. It commits, so do not call it inside a transaction that an error would roll back.
     """
     batch = validate_batch(assignment_id, rater_id, client, writes)
-    options = _SubmitOptions(ending, validate_reason(reason), revision, by, max(0, active_ms), client, promise)
+    options = _SubmitOptions(
+        ending, validate_reason(reason), revision, by, max(0, active_ms), client, promise, opens, rater_id
+    )
     return _submit_unlocked(batch, options, now) or _submit_locked(batch, options, now)
 
 
@@ -101,6 +114,8 @@ class _SubmitOptions(NamedTuple):
     active_ms: int
     client: str
     promise: SubmitPromise | None
+    opens: int | None
+    rater: int
 
 
 def _submit_unlocked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime) -> Submission | None:
@@ -110,16 +125,62 @@ def _submit_unlocked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime
     merged = merge.merge_batch(sheet, batch, now=now)
     if not _is_usual_case(sheet.facts, options) or _find_fault(sheet, merged, options):
         return None
+    after = _merged_sheet(sheet, merged)
+    event = _plain_event(after, options, now)
+    if event is not None:
+        return _submit_at_once(sheet, merged, after, event, options, now)
     with transaction.atomic():
         if merged.new_edits and edits.save_merge(sheet=sheet, merged=merged, client=batch.client, now=now) is None:
             return None
-        return _make_submission(_merged_sheet(sheet, merged), options, now)
+        return _make_submission(after, options, now)
 
 
 def _is_usual_case(facts: AssignmentFacts, options: _SubmitOptions) -> bool:
     """Return whether a current member has the active trace open, and the message is for the current revision."""
     is_being_rated = facts.state == AssignmentState.OPENED or facts.is_reopened
     return is_being_rated and not (facts.is_removed or facts.is_withdrawn or _is_outdated(facts, options))
+
+
+def _plain_event(after: AnswerSheet, options: _SubmitOptions, now: dt.datetime) -> dict[str, Any] | None:
+    """Return the event of the usual submit, which one statement makes. Return None if more must be deleted, compared,
+    answered or scored than that statement does."""
+    facts = after.facts
+    if facts.purpose not in (AssignmentPurpose.WORK, AssignmentPurpose.GOLD) or facts.is_reopened or facts.is_assisted:
+        return None
+    if after.answers or _find_reviews_after_end(after):
+        return None
+    return audit_log.plain_event(_describe_event(facts, _find_ending(after, options), None), by=options.by, now=now)
+
+
+def _submit_at_once(
+    sheet: AnswerSheet,
+    merged: MergeResult,
+    after: AnswerSheet,
+    event: dict[str, Any],
+    options: _SubmitOptions,
+    now: dt.datetime,
+) -> Submission | None:
+    """Record and submit in one statement. Return None, and write nothing, if the assignment has changed since it was
+    read."""
+    merged = merged._replace(reviews={**merged.reviews, **_finalize_step_reviews(after)})
+    columns, parameters = _describe_submission(after, _find_ending(after, options), options, None, now, None)
+    parameters |= {
+        **event,
+        "version": sheet.facts.version,
+        "edited_version": after.facts.version,
+        "client": options.client,
+        **queue.encode_changes(**edits.list_changes(sheet, merged)),
+        "ms": columns["total_ms"],
+        "held": options.opens,
+        "rater": options.rater,
+    }
+    rows = rawsql.fetch_rows(_RECORD_AND_SUBMIT, parameters)
+    if not rows:
+        return None
+    wakeups.request_task(settlements.REFRESH_TASK)
+    submission = _as_stored(rows[0][0], after.facts, columns, now)
+    submission.opened_version = rows[0][1]
+    return submission
 
 
 def _submit_locked(batch: EditBatch, options: _SubmitOptions, now: dt.datetime) -> Submission:
@@ -200,33 +261,25 @@ def _merged_sheet(sheet: AnswerSheet, merged: MergeResult) -> AnswerSheet:
 def _make_submission(sheet: AnswerSheet, options: _SubmitOptions, now: dt.datetime) -> Submission | None:
     """Return None, and write nothing, if the assignment has changed since it was read."""
     facts = sheet.facts
-    ending = options.ending or protocols.derive_finish_reason(facts.protocol, sheet.protocol_steps())
+    ending = _find_ending(sheet, options)
     is_late = facts.state not in (*OPEN_STATES, AssignmentState.SUBMITTED)
     late_population = _late_population(facts, now) if is_late else None
     may_have_changed = facts.is_assisted and facts.revision == 1
     first = revealed_labels.find_first_answers(sheet, ending) if may_have_changed else None
-    inserted = _insert_submission(sheet, ending, options, late_population, now, first)
-    if inserted is None:
+    columns, parameters = _describe_submission(sheet, ending, options, late_population, now, first)
+    rows = rawsql.fetch_rows(_SUBMIT, {**parameters, "edited_version": facts.version})
+    if not rows:
         return None
-    submission, has_budget = inserted
+    (pk, has_budget) = rows[0]
+    submission = _as_stored(pk, facts, columns, now)
     total_ms = submission.total_ms or 0
-    _finalize_step_reviews(sheet)
+    _save_final_reviews(sheet)
     _delete_empty_answers(sheet)
     if first is not None:
         submission = revealed_labels.keep_first_answers(
             sheet=sheet, submission=submission, first=first, ending=ending, now=now
         )
-    edits.log_assignment_event(
-        _EVENT_OF_ENDING.get(ending, "submission.made"),
-        facts.assignment,
-        facts.project,
-        options.by,
-        now,
-        revision=facts.revision,
-        finish_reason=ending.value,
-        was_late=is_late,
-        counts_as=late_population,
-    )
+    audit_log.log_event(**_describe_event(facts, ending, late_population)._asdict(), by=options.by, now=now)
     _apply_consequences(facts, options.by, now)
     if facts.is_reopened:
         assignment = Assignment.objects.get(pk=facts.assignment)
@@ -244,23 +297,39 @@ def _late_population(facts: AssignmentFacts, now: dt.datetime) -> Population:
     return queue.take_late_slot(assignment_id=facts.assignment, now=now) or Population.EXTRA
 
 
-def _insert_submission(
+def _find_ending(sheet: AnswerSheet, options: _SubmitOptions) -> FinishReason:
+    return options.ending or protocols.derive_finish_reason(sheet.facts.protocol, sheet.protocol_steps())
+
+
+def _describe_event(facts: AssignmentFacts, ending: FinishReason, counts_as: Population | None) -> audit_log.EventEntry:
+    """Return the event of a submission. `counts_as` is the population of a late one."""
+    detail = {
+        "revision": facts.revision,
+        "finish_reason": ending.value,
+        "was_late": counts_as is not None,
+        "counts_as": counts_as,
+    }
+    what = _EVENT_OF_ENDING.get(ending, "submission.made")
+    return audit_log.EventEntry(what, facts.project, f"assignment:{facts.assignment}", detail)
+
+
+def _describe_submission(
     sheet: AnswerSheet,
     ending: FinishReason,
     options: _SubmitOptions,
     late_population: Population | None,
     now: dt.datetime,
     first: FirstAnswers | None,
-) -> tuple[Submission, bool] | None:
-    """Write the submission and its assignment, and return the submission and whether the project has a budget. Return
-    None, and write neither, if the assignment has changed."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of the submission, and the parameters of submit.sql."""
     facts = sheet.facts
     times = [review.active_ms for review in sheet.reviews.values()]
     times += [answer.active_ms for answer in sheet.answers.values()]
     active_ms = sum(ms or 0 for ms in times) + options.active_ms
-    columns = {
+    first_reason = ending.value if first is None else first.finish_reason
+    columns: dict[str, Any] = {
         "revision": facts.revision,
-        "finish_reason": ending.value,
+        "finish_reason": first_reason,
         "finish_note": options.note,
         "protocol": facts.protocol,
         "total_ms": min(facts.max_active_ms(now), active_ms),
@@ -269,43 +338,64 @@ def _insert_submission(
     }
     # Gold is scored with the work, and not now: the time of the response would reveal which trace is gold.
     is_due = facts.purpose in (AssignmentPurpose.WORK, AssignmentPurpose.GOLD)
-    late = {
+    parameters = {
+        **facts._asdict(),
+        **columns,
+        "finish_reason": ending.value,
+        "first_reason": first_reason,
         "population": late_population,
         # A late submission holds its slot again, if one was free.
         "holds_slot": None if late_population is None else late_population != Population.EXTRA,
+        "is_due": is_due,
+        "now": now,
     }
-    first_reason = ending.value if first is None else first.finish_reason
-    more = {**late, "is_due": is_due, "first_reason": first_reason, "now": now}
-    rows = rawsql.fetch_rows(_SUBMIT, {**facts._asdict(), **columns, **more})
-    if not rows:
-        return None
-    columns["finish_reason"] = first_reason
+    return columns, parameters
+
+
+def _as_stored(pk: int, facts: AssignmentFacts, columns: dict[str, Any], now: dt.datetime) -> Submission:
     submission = Submission(
-        pk=rows[0][0], project_id=facts.project, assignment_id=facts.assignment, submitted_at=now, **columns
+        pk=pk, project_id=facts.project, assignment_id=facts.assignment, submitted_at=now, **columns
     )
     submission._state.adding = False
-    return submission, rows[0][1]
+    return submission
 
 
-def _finalize_step_reviews(sheet: AnswerSheet) -> None:
-    """Write into each step review which options were shown and chosen, leave out corrections of steps that are not
-    negative, and delete the reviews after the first error."""
-    end = protocols.find_end(sheet.facts.protocol, sheet.protocol_steps())
-    kept = {position: review for position, review in sheet.reviews.items() if end is None or position <= end}
-    if len(kept) < len(sheet.reviews):
-        _delete_after_first_error(sheet, end)
-    for position, review in kept.items():
-        final = _finalize_step_review(sheet, position, end)
-        if final != review:
-            row: dict[str, object] = {"assignment": sheet.facts.assignment, "revision": sheet.facts.revision}
-            row |= {"step": sheet.steps[position].id, "shown": final.shown, "chosen": final.chosen}
-            row |= {"written_text": final.written_text}
-            rawsql.fetch_rows(_UPDATE_STEP_REVIEW, row)
+def _save_final_reviews(sheet: AnswerSheet) -> None:
+    """Write the final step reviews, and delete those after the first error."""
+    if _find_reviews_after_end(sheet):
+        _delete_after_first_error(sheet, _find_end(sheet))
+    for position, final in _finalize_step_reviews(sheet).items():
+        row: dict[str, object] = {"assignment": sheet.facts.assignment, "revision": sheet.facts.revision}
+        row |= {"step": sheet.steps[position].id, "shown": final.shown, "chosen": final.chosen}
+        row |= {"written_text": final.written_text}
+        rawsql.fetch_rows(_UPDATE_STEP_REVIEW, row)
 
 
 _UPDATE_STEP_REVIEW = """
 UPDATE labeling_stepreview SET shown = %(shown)s, chosen = %(chosen)s, written_text = %(written_text)s
 WHERE assignment_id = %(assignment)s AND revision = %(revision)s AND step_id = %(step)s"""
+
+
+def _find_end(sheet: AnswerSheet) -> int | None:
+    return protocols.find_end(sheet.facts.protocol, sheet.protocol_steps())
+
+
+def _find_reviews_after_end(sheet: AnswerSheet) -> list[int]:
+    """Return the reviewed positions after the first error, which a submission leaves out."""
+    end = _find_end(sheet)
+    return [position for position in sheet.reviews if end is not None and position > end]
+
+
+def _finalize_step_reviews(sheet: AnswerSheet) -> dict[int, StepReviewRow]:
+    """Return the step reviews that a submission changes. Each names the options that were shown and the one chosen,
+    and corrections of steps that are not negative are left out."""
+    end = _find_end(sheet)
+    finals = {
+        position: _finalize_step_review(sheet, position, end)
+        for position in sheet.reviews
+        if end is None or position <= end
+    }
+    return {position: final for position, final in finals.items() if final != sheet.reviews[position]}
 
 
 def _finalize_step_review(sheet: AnswerSheet, position: int, end: int | None) -> StepReviewRow:

@@ -218,6 +218,8 @@ class Submission(models.Model):
     record_occurrence = models.PositiveIntegerField(null=True, blank=True)
     residue = models.BinaryField(null=True, blank=True)
 
+    opened_version: int | None = None  # of the held assignment that the submit opened as well; not a column
+
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["assignment", "revision"], name="a_revision_is_submitted_once"),

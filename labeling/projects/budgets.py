@@ -76,10 +76,10 @@ def recount_spending(*, project: Project, now: dt.datetime) -> None:
 def add_pay(*, project_id: int, total_ms: int) -> None:
     """Add the pay of a submission. Call it last in the transaction, so that submissions wait for each other only to
     commit."""
-    rawsql.fetch_rows(_ADD_PAY, {"project": project_id, "ms": total_ms})
+    rawsql.fetch_rows(ADD_PAY_SQL, {"project": project_id, "ms": total_ms})
 
 
-_ADD_PAY = """
+ADD_PAY_SQL = """
 UPDATE labeling_projectbudget b SET spent = b.spent + COALESCE(p.pay_per_hour, 0) * %(ms)s::bigint / 3600000
 FROM labeling_project p WHERE p.id = b.project_id AND b.project_id = %(project)s"""
 

@@ -5,7 +5,7 @@ assignment before its submission. Other packages call it as `queue.claim_trace(.
 """
 
 from labeling.queue.chosen import choose_traces, delete_group, ensure_personal_group, save_group, unchoose_traces
-from labeling.queue.claim import Claim, claim_trace, explain_nothing_left
+from labeling.queue.claim import Claim, claim_next, claim_trace, explain_nothing_left
 from labeling.queue.eligibility import (
     AssignmentLeaseLost,
     NothingLeft,
@@ -37,8 +37,11 @@ from labeling.queue.lane_entries import (
     withdraw_traces,
 )
 from labeling.queue.leases import (
+    CHANGES_SQL,
     HAS_EXPIRED_LEASES,
+    OPEN_HELD_SQL,
     acknowledge_reclaim,
+    encode_changes,
     keep_assignment,
     lapse_expired_leases,
     open_assignment,

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ class ClaimRequest(NamedTuple):
     chance: float  # between 0 and 1, decides on the sampling source
     opened: bool = False
     from_top: bool = False
+    unless_opened_besides: Sequence[int] | None = None
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters of `claim.sql`."""
@@ -55,14 +56,24 @@ class ClaimRequest(NamedTuple):
             **self._asdict(),
             "arrivals_until": slots.renewal_key(self.now),
             "held_for": leases.HOLD_DURATION,
+            "unless_opened_besides": None if self.unless_opened_besides is None else list(self.unless_opened_besides),
         }
 
 
 def claim_trace(*, rater_id: int, now: dt.datetime, opened: bool = False, chance: float | None = None) -> Claim:
     """Return the trace that the rater holds, otherwise the next one. Raises a QueueRefusal."""
-    chance = random.random() if chance is None else chance  # noqa: S311  a choice of lane, not a secret
-    request = ClaimRequest(rater_id, now, chance, opened)
+    request = ClaimRequest(rater_id, now, _draw_chance() if chance is None else chance, opened)
     return take_slot(request) or _claim_slowly(request)
+
+
+def claim_next(*, rater_id: int, now: dt.datetime, opened: bool, besides: Sequence[int]) -> Claim | None:
+    """Return the next trace in the usual case. Return None if the rater has another trace open or held than these, or
+    if only `claim_trace` can tell what comes next."""
+    return take_slot(ClaimRequest(rater_id, now, _draw_chance(), opened, unless_opened_besides=besides))
+
+
+def _draw_chance() -> float:
+    return random.random()  # noqa: S311  a choice of lane, not a secret
 
 
 def take_slot(request: ClaimRequest) -> Claim | None:

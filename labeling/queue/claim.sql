@@ -11,6 +11,7 @@
 --   from_top        search every lane from its top, ignoring the rater's position
 --   arrivals_until  a cursor of an arrival lane above this key is too old and is renewed
 --   opened          open the assignment immediately
+--   unless_opened_besides   NULL, or: take nothing if the rater has other opened traces than these
 --   now, held_for   the time of the claim, and how long a trace is held for a rater who has not opened it
 --
 -- labeling/queue/eligibility.py and labeling/gates.py apply the same eligibility rules and give the reason to people.
@@ -34,8 +35,11 @@ eligible AS (
     AND (p.guideline_id IS NULL OR p.guideline_id = r.read_guideline_id)
     AND (p.consent_text_id IS NULL OR p.consent_text_id = r.agreed_text_id)
   -- The limits of a rater, and the budget. A subquery that its setting does not need is not run.
-  WHERE p.open_limit > (
-      SELECT COUNT(*) FROM labeling_assignment mine WHERE mine.rater_id = r.id AND mine.state IN ('held', 'opened'))
+  CROSS JOIN LATERAL (
+    SELECT COUNT(*) AS open,
+      COUNT(*) FILTER (WHERE a.state = 'opened' AND a.id <> ALL (%(unless_opened_besides)s::bigint[])) AS others
+    FROM labeling_assignment a WHERE a.rater_id = r.id AND a.state IN ('held', 'opened')) mine
+  WHERE p.open_limit > mine.open AND mine.others = 0
     AND (r.stage <> 'working' OR p.traces_per_day IS NULL OR p.traces_per_day > (
       SELECT COUNT(*) FROM labeling_lane l JOIN labeling_assignment today ON today.lane_id = l.id
       WHERE l.project_id = p.id AND today.rater_id = r.id AND today.held_at >= date_trunc('day', params.now, 'UTC')

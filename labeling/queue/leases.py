@@ -26,8 +26,11 @@ from labeling.models.assignment import AssignmentPurpose, AssignmentQuerySet, As
 from labeling.queue import eligibility, slots
 from labeling.queue.eligibility import AssignmentLeaseLost
 
-_UPDATE = rawsql.load_sql(__file__, "update_assignment.sql")
-_OPEN_HELD = rawsql.load_sql(__file__, "open_held.sql")
+_SECTIONS = rawsql.sections(rawsql.load_sql(__file__, "update_assignment.sql"))
+CHANGES_SQL = _SECTIONS["changes"]
+_UPDATE = _SECTIONS["expected"] + CHANGES_SQL + _SECTIONS["update"]
+_UPDATE_WITH_ANSWERS = _SECTIONS["expected"] + _SECTIONS["answers"] + CHANGES_SQL + _SECTIONS["update"]
+OPEN_HELD_SQL = rawsql.load_sql(__file__, "open_held.sql")
 _Rows = Sequence[Mapping[str, Any]]
 
 # A prefetched trace is not available to others, so the hold is short.
@@ -89,19 +92,22 @@ def update_assignment(
     trip.
     """
     rows = rawsql.fetch_rows(
-        _UPDATE,
+        _UPDATE_WITH_ANSWERS if answers else _UPDATE,
         {
             **expected,
             "new_version": new_version,
-            "content": orjson.dumps(
-                {"edits": edits, "reviews": reviews, "judgments": judgments, "answers": answers}
-            ).decode(),
+            **encode_changes(edits=edits, reviews=reviews, judgments=judgments, answers=answers),
             "client": client,
             "now": now,
             "lease_ends_at": lease_ends_at,
         },
     )
     return rows[0][0] if rows else None
+
+
+def encode_changes(**changes: _Rows) -> dict[str, str]:
+    """Return the parameters `edits`, `reviews`, `judgments` and `answers` of update_assignment.sql."""
+    return {name: orjson.dumps(rows).decode() for name, rows in changes.items()}
 
 
 def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
@@ -129,8 +135,9 @@ def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> A
 
 def open_held(*, assignment_id: int, rater_id: int, now: dt.datetime) -> int | None:
     """Open a trace that is held, in one statement, and return its new version. Return None, and change nothing, if
-    `open_assignment` must decide: the trace is not held any more, or its rater may not open it."""
-    rows = rawsql.fetch_rows(_OPEN_HELD, {"assignment": assignment_id, "rater": rater_id, "now": now})
+    `open_assignment` must decide: the trace is no longer held, another request is changing it, or its rater may not
+    open it."""
+    rows = rawsql.fetch_rows(OPEN_HELD_SQL, {"held": assignment_id, "rater": rater_id, "now": now})
     return rows[0][0] if rows else None
 
 

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from events import audit_log
-from jobs import control, scheduler
+from jobs import control, scheduler, wakeups
 from labeling.models import Assignment, ProjectBudget, ProjectStats, Settlement
 from machines.models import JudgeRun
 from prm.models import LoopRules
@@ -54,7 +54,7 @@ def let_a_lease_end() -> None:
     Assignment.objects.filter(pk=assignment.pk).update(lease_ends_at=ended_at)
 
 
-def make_submission_due(*, seconds_ago: int = 21) -> None:
+def make_submission_due(*, seconds_ago: int = wakeups.BUSY_DELAY_SECONDS + 6) -> None:
     project, due_at = factories.make_project(), timezone.now() - dt.timedelta(seconds=seconds_ago)
     assignment = factories.make_assignment(factories.make_rater(project), factories.make_trace(project))
     Assignment.objects.filter(pk=assignment.pk).update(due_at=due_at)
@@ -93,7 +93,7 @@ def test_idle_platform_sends_only_rare_tasks() -> None:
 
 
 def test_beat_leaves_a_new_submission_to_the_task_that_it_requested() -> None:
-    make_submission_due(seconds_ago=15)
+    make_submission_due(seconds_ago=wakeups.BUSY_DELAY_SECONDS)
     assert "labeling.refresh" not in scheduler.list_tasks_with_work()
 
 

@@ -314,9 +314,23 @@ def test_submit_takes_few_statements(assignment: Assignment) -> None:
     client.rate([1, 1, 1])
     with CaptureQueriesContext(connection) as queries:
         submit(client)
-    # Read the answer sheet; then, in a savepoint of the test's transaction, write the submission, its assignment and
-    # the event. The worker counts the trace later.
-    assert len(queries) == 5
+    # Read the answer sheet, then write the submission, its assignment and the event. The worker counts the trace later.
+    assert len(queries) == 2
+
+
+def test_submit_opens_the_held_trace_of_the_same_rater_only(assignment: Assignment, now: dt.datetime) -> None:
+    trace = factories.make_trace(assignment.project)
+    held = factories.make_assignment(assignment.rater, trace, state="held", opened_at=None)
+    other = factories.make_assignment(factories.make_rater(assignment.project), trace, state="held", opened_at=None)
+    for opens, is_opened in ((other.pk, False), (held.pk, True)):
+        client = WorkPageClient(assignment)
+        client.rate([1, 1, 1])
+        submission = assignments.submit(**client.place, now=now, by=None, opens=opens)
+        row = Assignment.objects.get(pk=opens)
+        assert (row.state, submission.opened_version) == (("opened", row.version) if is_opened else ("held", None))
+        assignment = factories.make_assignment(
+            assignment.rater, factories.make_trace(assignment.project, ["One.", "Two.", "Three."])
+        )
 
 
 def test_submit_counts_the_time_after_the_last_rating(assignment: Assignment) -> None:
