@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Django's command line. `--data DIR` names the embedded data folder, for every command."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 # Commands that read and write files only, or nothing.
 WITHOUT_DATABASE = {"agreement", "check", "collectstatic", "consensus", "evaluate_prm", "help", "version"}
+# Python's default, 700, takes a sixth of a command's start: it creates 300,000 objects, none of which is garbage.
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 EXIT_BROKEN_PIPE = 141  # the exit code shells use when the reader closed the pipe
 
 
@@ -102,6 +105,7 @@ def skip_system_checks() -> None:
 
 def main() -> None:
     switch_to_venv()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     arguments = take_data_folder(sys.argv)
     from django.core.exceptions import ImproperlyConfigured

@@ -78,6 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, submission_server.create_database(Path(name)) as environment:
         folder = Path(name)
         environment["STEPMARK_LOG_LEVEL"] = "ERROR"
+        environment["PYTHONDONTWRITEBYTECODE"] = ""  # the migration compiles the modules; users have compiled ones
         file = folder / "traces.jsonl"
         with file.open("wb") as stream:
             stream.writelines(_make_lines(traces))

@@ -33,6 +33,7 @@ _FACTORS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64) * np.uint64(2) +
 _SHIFTS = _random.integers(0, 1 << 63, SLOTS, dtype=np.uint64)
 _PLACES = _random.integers(0, 1 << 63, _RUN, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 _HIGH = np.uint64(32)
+_SLOTS_AT_ONCE = [slice(first, first + 8) for first in range(0, SLOTS, 8)]  # all at once do not fit into the cache
 
 Signature = NDArray[np.uint32]
 _K = TypeVar("_K", bound=Hashable)
@@ -57,9 +58,14 @@ def compute_signatures(texts: Sequence[str]) -> NDArray[np.uint32]:
         is_run[ends - place] = False
     runs = runs[is_run[: len(runs)]]
     starts = np.append(0, np.cumsum(lengths - _RUN + 1))[:-1]
-    # Multiply-shift hashing: the product wraps around at 2^64, and its high half is kept.
-    mixed = (_FACTORS[:, None] * runs + _SHIFTS[:, None]) >> _HIGH
-    return np.ascontiguousarray(np.minimum.reduceat(mixed, starts, axis=1).T.astype(np.uint32))
+    # Multiply-shift hashing: the product wraps around at 2^64, and its high half is kept. The smallest product has the
+    # smallest high half, so only the smallest is shifted.
+    minima = np.empty((SLOTS, len(texts)), dtype=np.uint64)
+    for slots in _SLOTS_AT_ONCE:
+        mixed = _FACTORS[slots, None] * runs
+        mixed += _SHIFTS[slots, None]
+        np.minimum.reduceat(mixed, starts, axis=1, out=minima[slots])
+    return np.ascontiguousarray((minima >> _HIGH).T.astype(np.uint32))
 
 
 def _hash_words(text: str) -> list[int]:

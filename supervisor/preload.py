@@ -45,6 +45,7 @@ _LATER_IMPORTS = (
     *("kombu.transport.redis", "numpy.ma"),
 )
 _STARTED_AT = time.time()
+_MAX_COMPILED = 50  # modules; to compile fewer leaves hardly any holes
 
 
 def main(arguments: list[str]) -> int:
@@ -88,10 +89,18 @@ def load_application() -> None:
 
 
 def _start_again_after_compiling() -> None:
-    """Replace this process if it has just compiled its imports, which leaves ten megabytes of holes in its memory."""
-    bytecode = Path(import_module("celery.apps.worker").__cached__)
-    if bytecode.exists() and bytecode.stat().st_mtime > _STARTED_AT:
+    """Replace this process if it has just compiled many of its imports, of packages or of Stepmark after an update,
+    which leaves ten megabytes of holes in its memory."""
+    files = [getattr(module, "__cached__", None) for module in tuple(sys.modules.values())]
+    n_compiled = sum(_was_just_written(Path(file)) for file in files if file)
+    if n_compiled > _MAX_COMPILED:
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (our own command line)
+
+
+def _was_just_written(file: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return file.stat().st_mtime > _STARTED_AT
+    return False
 
 
 def _freeze_heap() -> None:

@@ -71,6 +71,9 @@ def _build_environment(folder: Path, *, url: str) -> dict[str, str]:
         "STEPMARK_SUPERVISOR": str(os.getpid()),
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "PYTHONPATH": str(paths.BASE),
+        # Some containers and shells set it. Each start would then compile everything, which takes seconds and leaves
+        # ten megabytes of holes in the memory.
+        "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -212,12 +212,13 @@ def _next_records(
 def _take_records(records: Iterator[TraceRecord | BadLine]) -> list[TraceRecord | BadLine]:
     part: list[TraceRecord | BadLine] = []
     n_bytes = 0
-    for record in islice(records, CHUNK_RECORDS):
-        part.append(record)
-        if isinstance(record, TraceRecord):
-            n_bytes += sum(len(image.data) for image in record.images)
-        if n_bytes > CHUNK_IMAGE_BYTES:
-            break
+    with load.garbage_collection_paused():
+        for record in islice(records, CHUNK_RECORDS):
+            part.append(record)
+            if isinstance(record, TraceRecord) and record.images:
+                n_bytes += sum(len(image.data) for image in record.images)
+            if n_bytes > CHUNK_IMAGE_BYTES:
+                break
     return part
 
 

@@ -306,7 +306,7 @@ class TraceRows:
 
     def _find_or_add_problems(self, digests: list[str], problems: list[ProblemRecord]) -> dict[str, tuple[int, bool]]:
         """Map each digest to the id of the problem, and whether it is in the held-out set."""
-        rows = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": sorted(set(digests))})
+        rows = rawsql.fetch_rows(_FIND_PROBLEMS, {"project": self._project.pk, "digests": _write_array(digests)})
         known = {digest: (pk, is_reserve) for digest, pk, is_reserve in rows}
         for digest, problem in zip(digests, problems, strict=True):
             if digest not in known:
@@ -332,7 +332,7 @@ class TraceRows:
         return pk, is_reserve
 
     def _find(self, digests: list[str]) -> dict[str, TraceRef]:
-        rows = rawsql.fetch_rows(_FIND_TRACES, {"project": self._project.pk, "digests": sorted(set(digests))})
+        rows = rawsql.fetch_rows(_FIND_TRACES, {"project": self._project.pk, "digests": _write_array(digests)})
         withdrawn = [(pk, reason) for _, pk, _, is_withdrawn, reason in rows if is_withdrawn]
         self.undone = [pk for pk, reason in withdrawn if reason == UNDONE_REASON]
         self.withdrawn_met += len(withdrawn) - len(self.undone)
@@ -418,11 +418,17 @@ class TraceRows:
         return self._provenances[digest]
 
 
+def _write_array(digests: Sequence[str]) -> str:
+    """Return PostgreSQL's text of an array of digests, which need no quotes. psycopg would write each of them alone."""
+    return "{" + ",".join(sorted(set(digests))) + "}"
+
+
 _FIND_PROBLEMS = """
-SELECT digest, id, is_reserve FROM labeling_problem WHERE project_id = %(project)s AND digest = ANY (%(digests)s)"""
+SELECT digest, id, is_reserve FROM labeling_problem
+WHERE project_id = %(project)s AND digest = ANY (%(digests)s::text[])"""
 _FIND_TRACES = """
 SELECT digest, id, kind, withdrawn_at IS NOT NULL, withdrawn_reason FROM labeling_trace
-WHERE project_id = %(project)s AND digest = ANY (%(digests)s)"""
+WHERE project_id = %(project)s AND digest = ANY (%(digests)s::text[])"""
 
 
 def _live_steps(record: TraceRecord) -> list[StepRecord]:

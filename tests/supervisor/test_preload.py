@@ -38,3 +38,23 @@ def test_load_imports_no_more_than_may_be_shared(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "django" in done.stdout.split()
     assert set(done.stdout.split()) & HEAVY == set()
+
+
+IMPORT_MUCH = """
+from supervisor import preload
+import numpy
+print("begun", flush=True)
+preload._start_again_after_compiling()
+"""
+
+
+@pytest.mark.fault
+def test_process_that_compiled_its_imports_starts_once_more(tmp_path: Path) -> None:
+    script = tmp_path / "begin.py"
+    script.write_text(IMPORT_MUCH)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "for the test", "STEPMARK_DATA": str(tmp_path)}
+    env |= {"PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+    for expected in (2, 1):  # begins, then with the modules that are compiled
+        done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == ["begun"] * expected
