@@ -10,7 +10,6 @@ import json
 import random
 import re
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,10 +35,9 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 @pytest.fixture
 def port(tmp_path: Path, broker: str) -> Iterator[int]:
-    command = [sys.executable, "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", "127.0.0.1:0"]
     log = tmp_path / "log"
     env = servers.process_environment(tmp_path, broker=broker) | {"STEPMARK_RATE_LIMIT_FACTOR": "0"}
-    server = servers.ServerProcess(*command, "config.wsgi", env=env, log=log)
+    server = servers.start_web_server(bind="127.0.0.1:0", env=env, log=log)
     try:
         servers.wait_until(lambda: server.says("Booting worker"), what="the web server")
         yield int(re.findall(r"Listening at: http://127.0.0.1:(\d+)", log.read_text())[0])

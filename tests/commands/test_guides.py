@@ -20,8 +20,7 @@ import pytest
 
 from prm.models import PRM, PRMUsage, Score
 from supervisor import paths
-from tests import servers
-from tests.commands import command_server
+from tests import command_server, servers
 from tests.conventions.rule import ROOT
 from tests.supervisor import platform_process
 from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_environment
@@ -81,20 +80,6 @@ def _compose_lines(lines: str, ports: dict[str, int]) -> Iterator[str]:
             yield line
 
 
-@pytest.fixture(scope="module")
-def command_socket() -> Iterator[Path]:
-    """Start a server of commands."""
-    with servers.short_folder() as folder:
-        path = folder / "commands.sock"
-        program = Path(command_server.__file__)
-        server = servers.ServerProcess(sys.executable, "-P", program, path, log=folder / "log")
-        try:
-            servers.wait_until(path.exists, what="the server of commands")
-            yield path
-        finally:
-            server.kill()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder that looks like the project, so that the commands of a guide write there."""
@@ -118,12 +103,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if list_blocks(page) and page.stem not in NEED_DEMO], ids=lambda page: page.stem
 )
-def test_commands_of_a_page_run_as_written_and_in_order(
-    page: Path, folder: Path, command_socket: Path, started_data: Path
-) -> None:
+def test_commands_of_a_page_run_as_written_and_in_order(page: Path, folder: Path, started_data: Path) -> None:
     data, programs = folder.parent / "data", f"{folder.parent / 'bin'}:{Path(sys.executable).parent}"
     if page.stem not in SHORT_PAGES:
-        command_server.write_client(folder.parent / "bin" / "python", command_socket)
+        programs = f"{os.environ[command_server.VARIABLE]}:{programs}"
         platform_process.copy_data(started_data, data)
     ports = {written: paths.find_free_port(0) for written in PORTS}
     env = {**clean_environment(), "STEPMARK_DATA": str(data), "CURL_HOME": str(folder.parent)}

@@ -36,8 +36,7 @@ class KillableServer:
         self.start()
 
     def start(self) -> None:
-        command = ["-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}"]
-        self.server = servers.ServerProcess(sys.executable, *command, "config.wsgi", env=self.env, log=self.log)
+        self.server = servers.start_web_server(bind=f"127.0.0.1:{self.port}", env=self.env, log=self.log)
 
     def kill(self) -> None:
         self.server.kill()

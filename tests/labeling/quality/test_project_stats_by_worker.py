@@ -45,7 +45,7 @@ def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=factories.NOW)
     raters = submitted_work.make_raters(project, 2)
     environment = servers.process_environment(tmp_path, broker=broker)
-    worker = servers.start_worker(env=environment, log=tmp_path / "worker.log")
+    worker = servers.start_worker(env=environment, log=tmp_path / "worker.log", is_forked=False)
     try:
         with servers.publish_to(broker):
             for n, domain in enumerate(("algebra", "geometry"), start=1):
