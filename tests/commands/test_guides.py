@@ -3,8 +3,8 @@
 Nothing is prepared: the files and variables of a guide come from its own commands. Only ports are replaced. For a page
 that does not start the platform, the test starts it without the demo.
 
-Commands of long pages run in forks of one process (`command_server`), on a copy of the data folder that a first start
-leaves. The short pages start Python for each command, and the platform on an empty folder.
+Commands of guides run in forks of one process (`command_server`), on a copy of the data folder that a first start
+leaves. The README starts Python for each command, and the platform on an empty folder.
 """
 
 import os
@@ -28,7 +28,6 @@ from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_e
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 NEED_DEMO = ("forms", "monitors")  # guides whose commands run after those of the README, which starts the demo
 OWN_SHELL = re.compile(r"^(?P<command>[^#\n]+?)\s*# in its own shell.*$", re.M)
-SHORT_PAGES = ("README", "importing")
 PORTS = ("8000", "8100", "9000", "9100")  # the platform, vLLM, the reference scorer, the reference judge
 SETUP = """\
 exec >log 2>&1
@@ -105,7 +104,7 @@ def folder(tmp_path: Path) -> Path:
 )
 def test_commands_of_a_page_run_as_written_and_in_order(page: Path, folder: Path, started_data: Path) -> None:
     data, programs = folder.parent / "data", f"{folder.parent / 'bin'}:{Path(sys.executable).parent}"
-    if page.stem not in SHORT_PAGES:
+    if page.stem != "README":
         programs = f"{os.environ[command_server.VARIABLE]}:{programs}"
         platform_process.copy_data(started_data, data)
     ports = {written: paths.find_free_port(0) for written in PORTS}
