@@ -1,6 +1,7 @@
 """Raters who press keys on the work page in a real browser and record their ratings, despite injected faults."""
 
 import contextlib
+import functools
 import os
 import random
 import subprocess
@@ -32,7 +33,7 @@ class KillableServer:
             "STEPMARK_ORIGIN": self.url,
             "DJANGO_SETTINGS_MODULE": "config.settings",
         }
-        subprocess.run([sys.executable, "-c", COLLECT], env={**os.environ, **self.env}, cwd=servers.ROOT, check=True)
+        collect_static_files()
         self.start()
 
     def start(self) -> None:
@@ -40,6 +41,13 @@ class KillableServer:
 
     def kill(self) -> None:
         self.server.kill()
+
+
+@functools.cache
+def collect_static_files() -> None:
+    """Collect the static files of the checkout, as `./run` does. This process has none: see `tests.conftest`."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    subprocess.run([sys.executable, "-c", COLLECT], env=env, cwd=servers.ROOT, check=True)
 
 
 @contextlib.contextmanager
