@@ -176,6 +176,7 @@ class _AgreementTest:
         self.is_comparable = (n_reports >= 2) | is_known
         self.readers = _list_readers(work.reports)
         self.grid, self.bad, self.ordinary = _build_grid(float(np.median(fit.rates[np.unique(work.reports.raters), 1])))
+        self.of_shapes: dict[bytes, Floats] = {}  # likelihoods by event counts: raters have the same few shapes
 
     def weigh(self, rater: int, rows: Ints) -> SignalEvidence:
         traces = self.reports.traces[rows]
@@ -202,8 +203,15 @@ class _AgreementTest:
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore"):  # 0 for rates that make hundreds of steps impossible
-            likelihoods = np.log(weights @ np.exp(self.counts[start : start + size] @ self.grid.T))
+            likelihoods = np.log(weights @ self._find_likelihoods(self.counts[start : start + size]))
         return np.asarray(likelihoods.sum(axis=0))
+
+    def _find_likelihoods(self, counts: Floats) -> Floats:
+        """Return the likelihood of a report at each place and each point of the grid."""
+        key = counts.tobytes()
+        if key not in self.of_shapes:
+            self.of_shapes[key] = np.exp(counts @ self.grid.T)
+        return self.of_shapes[key]
 
 
 def _list_readers(reports: ReportArrays) -> list[set[int]]:
@@ -247,10 +255,10 @@ def _build_grid(usual_detection: float) -> tuple[Floats, Floats, Floats]:
 # Behavior
 
 
-def _widen(share: Floats | float) -> Floats:
+def _widen(share: float) -> float:
     """Return the share with three times the odds."""
-    odds = _MARGIN * np.asarray(share) / (1 - np.asarray(share))
-    return np.asarray(odds / (1 + odds))
+    odds = _MARGIN * share / (1 - share)
+    return odds / (1 + odds)
 
 
 def _weigh_events(happened: Bools, at_most: Floats) -> SignalEvidence:
@@ -264,7 +272,7 @@ def _weigh_events(happened: Bools, at_most: Floats) -> SignalEvidence:
 
 def _weigh_speed(work: ObservedWork, rater: int, rows: Ints) -> SignalEvidence:
     is_others = work.is_timed & (work.reports.raters != rater)
-    usual = (work.is_impossible[is_others].sum() + 1) / (is_others.sum() + 20)
+    usual = float(work.is_impossible[is_others].sum() + 1) / float(is_others.sum() + 20)
     own = rows[work.is_timed[rows]]
     return _weigh_events(work.is_impossible[own], np.full(len(own), _widen(usual)))
 
@@ -296,9 +304,11 @@ class _RepeatTest:
         return _weigh_events(self.results[rows][1:] == self.results[rows][:-1], np.array(at_most))
 
     def _usual_share(self, rater: int, trace: int, domain: int, result: int) -> float:
-        if self.readers.get((trace, result), set()) - {rater}:
+        readers = self.readers.get((trace, result), ())
+        if len(readers) > (rater in readers):
             return _SHARED_RESULT
-        own, in_domain = self.counts.get((domain, result), Counter[int]())[rater], self.in_domain[domain][rater]
+        counts = self.counts.get((domain, result))
+        own, in_domain = counts[rater] if counts else 0, self.in_domain[domain][rater]
         n = self.domain_totals.get(domain, 0) - in_domain
         share = (self.totals.get((domain, result), 0) - own + 5) / (n + 10)  # one in two without others
-        return float(_widen(share))
+        return _widen(share)

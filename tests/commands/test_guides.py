@@ -3,8 +3,8 @@
 Nothing is prepared: the files and variables of a guide come from its own commands. Only ports are replaced. For a page
 that does not start the platform, the test starts it without the demo.
 
-Commands of long pages run in forks of one process (`command_server`), on a copy of the data folder that a first start
-leaves. The short pages start Python for each command, and the platform on an empty folder.
+Commands of guides run in forks of one process (`command_server`), on a copy of the data folder that a first start
+leaves. The README starts Python for each command, and the platform on an empty folder.
 """
 
 import os
@@ -20,8 +20,7 @@ import pytest
 
 from prm.models import PRM, PRMUsage, Score
 from supervisor import paths
-from tests import servers
-from tests.commands import command_server
+from tests import command_server, servers
 from tests.conventions.rule import ROOT
 from tests.supervisor import platform_process
 from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_environment
@@ -29,7 +28,6 @@ from tests.supervisor.platform_process import PATIENCE, PlatformProcess, clean_e
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 NEED_DEMO = ("forms", "monitors")  # guides whose commands run after those of the README, which starts the demo
 OWN_SHELL = re.compile(r"^(?P<command>[^#\n]+?)\s*# in its own shell.*$", re.M)
-SHORT_PAGES = ("README", "importing")
 PORTS = ("8000", "8100", "9000", "9100")  # the platform, vLLM, the reference scorer, the reference judge
 SETUP = """\
 exec >log 2>&1
@@ -81,20 +79,6 @@ def _compose_lines(lines: str, ports: dict[str, int]) -> Iterator[str]:
             yield line
 
 
-@pytest.fixture(scope="module")
-def command_socket() -> Iterator[Path]:
-    """Start a server of commands."""
-    with servers.short_folder() as folder:
-        path = folder / "commands.sock"
-        program = Path(command_server.__file__)
-        server = servers.ServerProcess(sys.executable, "-P", program, path, log=folder / "log")
-        try:
-            servers.wait_until(path.exists, what="the server of commands")
-            yield path
-        finally:
-            server.kill()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder that looks like the project, so that the commands of a guide write there."""
@@ -118,12 +102,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if list_blocks(page) and page.stem not in NEED_DEMO], ids=lambda page: page.stem
 )
-def test_commands_of_a_page_run_as_written_and_in_order(
-    page: Path, folder: Path, command_socket: Path, started_data: Path
-) -> None:
+def test_commands_of_a_page_run_as_written_and_in_order(page: Path, folder: Path, started_data: Path) -> None:
     data, programs = folder.parent / "data", f"{folder.parent / 'bin'}:{Path(sys.executable).parent}"
-    if page.stem not in SHORT_PAGES:
-        command_server.write_client(folder.parent / "bin" / "python", command_socket)
+    if page.stem != "README":
+        programs = f"{os.environ[command_server.VARIABLE]}:{programs}"
         platform_process.copy_data(started_data, data)
     ports = {written: paths.find_free_port(0) for written in PORTS}
     env = {**clean_environment(), "STEPMARK_DATA": str(data), "CURL_HOME": str(folder.parent)}

@@ -30,6 +30,7 @@ def make_contested_pair(personas: LoggedInPersonas) -> list[Trace]:
     return traces
 
 
+@pytest.mark.fault
 def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     first, second = make_contested_pair(personas)

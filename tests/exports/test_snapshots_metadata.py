@@ -33,6 +33,7 @@ def import_native(project: Project, content: bytes, table: str | None = None) ->
     load.load_records(project=project, source=source, records=records, now=factories.NOW)
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_native_files_are_imported_again_without_change(ending: str, client: Client) -> None:
     project = factories.make_project(reserve_problem_share=0.0)

@@ -1,6 +1,7 @@
 """Raters who press keys on the work page in a real browser and record their ratings, despite injected faults."""
 
 import contextlib
+import functools
 import os
 import random
 import subprocess
@@ -32,15 +33,21 @@ class KillableServer:
             "STEPMARK_ORIGIN": self.url,
             "DJANGO_SETTINGS_MODULE": "config.settings",
         }
-        subprocess.run([sys.executable, "-c", COLLECT], env={**os.environ, **self.env}, cwd=servers.ROOT, check=True)
+        collect_static_files()
         self.start()
 
     def start(self) -> None:
-        command = ["-m", "gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}"]
-        self.server = servers.ServerProcess(sys.executable, *command, "config.wsgi", env=self.env, log=self.log)
+        self.server = servers.start_web_server(bind=f"127.0.0.1:{self.port}", env=self.env, log=self.log)
 
     def kill(self) -> None:
         self.server.kill()
+
+
+@functools.cache
+def collect_static_files() -> None:
+    """Collect the static files of the checkout, as `./run` does. This process has none: see `tests.conftest`."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    subprocess.run([sys.executable, "-c", COLLECT], env=env, cwd=servers.ROOT, check=True)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -98,21 +97,10 @@ class ManyMachines:
             return servers.start_redis(self.socket, log)
         if part == "worker":
             return servers.start_worker(env=self.env, log=log, concurrency=2)
-        python = [sys.executable, "-m"]
         if part == "web":
-            web = ["gunicorn", "--config", "config/gunicorn.py", "--bind", f"127.0.0.1:{self.port}", "config.wsgi"]
-            return servers.ServerProcess(*python, *web, env=self.env, log=log)
-        beat = [
-            "celery",
-            "--app",
-            "config.celery",
-            "beat",
-            "--schedule",
-            str(self.folder / "schedule"),
-            "--pidfile",
-            "",
-        ]
-        return servers.ServerProcess(*python, *beat, env=self.env, log=log)
+            return servers.start_web_server(bind=f"127.0.0.1:{self.port}", env=self.env, log=log)
+        beat = ["-m", "celery", "--app", "config.celery", "beat", "--schedule", str(self.folder / "schedule")]
+        return servers.start_python(*beat, "--pidfile", "", env=self.env, log=log, is_forked=False)
 
 
 PlatformUnderTest = OneMachine | ManyMachines

@@ -45,6 +45,7 @@ def write_again(format: str, trace: TraceRecord, *, output: str = "") -> list[di
     return write_rows(output or format, make_example(*each))
 
 
+@pytest.mark.fault
 @given(of_trace=UNKNOWN, of_span=UNKNOWN, of_record=UNKNOWN)
 def test_trail_records_come_back(of_trace: dict[str, Any], of_span: dict[str, Any], of_record: dict[str, Any]) -> None:
     spans: Any = TRACE["spans"]
@@ -59,6 +60,7 @@ def test_trail_records_come_back(of_trace: dict[str, Any], of_span: dict[str, An
     assert read_one("trail", published | {"labels": json.dumps({**json.loads(published["labels"]), "rater": None})})
 
 
+@pytest.mark.fault
 @given(of_message=UNKNOWN, of_record=UNKNOWN, key=st.sampled_from(["messages", "traj"]), final=st.sampled_from([1, -1]))
 def test_agent_process_bench_records_come_back(
     of_message: dict[str, Any], of_record: dict[str, Any], key: str, final: int

@@ -219,6 +219,7 @@ def test_every_native_labeling_has_a_reading(
     assert derived.labels == tuple(labels)
 
 
+@pytest.mark.fault
 @given(ratings=st.lists(RATINGS, min_size=1, max_size=8), data=st.data())
 def test_every_decisive_error_has_a_reading(ratings: list[int], data: st.DataObject) -> None:
     """The trace recovers from all errors before the decisive one at that step, without one at the last step."""

@@ -97,6 +97,7 @@ def both(facts: RowFacts, plain: CompactRow) -> tuple[list[bytes], list[bytes]]:
     return list(prm800k.write([ExportRow(facts, plain)])), list(prm800k.write([ExportRow(facts, plain).record]))
 
 
+@pytest.mark.fault
 @given(
     st.lists(prm.texts.filter(lambda text: SEPARATOR not in text), min_size=1, max_size=4),
     st.lists(cells, min_size=1, max_size=4),

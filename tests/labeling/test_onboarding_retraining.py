@@ -33,6 +33,7 @@ def test_retraining_requires_guideline_and_screening(has_set: bool) -> None:
     assert Event.objects.filter(what="training.asked_again", by=by.pk).exists()
 
 
+@pytest.mark.fault
 def test_retraining_serves_both_sets_again(now: dt.datetime) -> None:
     """Every trace of both sets is served again, as a new attempt."""
     project = onboarding_project.make_project(training=2, screening=1, work=2, screening_attempts=1)

@@ -95,6 +95,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.fault
 @settings(max_examples=60)
 @given(json_values, st.sampled_from(["vllm", "llama_cpp", "hosted"]), st.booleans())
 def test_hostile_answers_are_read_without_an_error(answer: Any, family: str, is_instructed: bool) -> None:

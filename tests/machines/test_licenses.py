@@ -126,6 +126,7 @@ def test_headline_does_not_change_with_licenses() -> None:
     assert after["settled"]["traces"] == before["settled"]["traces"] == 1
 
 
+@pytest.mark.fault
 def test_licensed_vote_saves_one_label_where_people_agree_with_it() -> None:
     project = factories.make_project(overlap=2, overlap_limit=3)
     row, _ = license_machine(project, n=8, may_settle=False)
@@ -238,6 +239,7 @@ def test_evidence_counts_shared_blind_spots_of_gold() -> None:
     assert found["shared"] == pytest.approx(2 / 63)
 
 
+@pytest.mark.fault
 def test_command_checks_and_writes_results(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     project = factories.make_project(overlap=2)
     row, _ = license_machine(project, n=6)

@@ -61,6 +61,7 @@ def test_attempt_is_scored_and_only_a_believed_one_waits_for_checks(project: Pro
     assert following.step.trace != task.step.trace
 
 
+@pytest.mark.fault
 def test_two_blind_checks_make_a_hard_negative(project: Project) -> None:
     author, *checkers = [factories.make_rater(project) for _ in range(3)]
     edit = fool(author)

@@ -56,6 +56,7 @@ def test_without_training_files_each_fold_is_evaluated_by_the_others(tmp_path: P
     assert result["problems_in_training"] == 0
 
 
+@pytest.mark.fault
 def test_contamination_is_counted_and_refused_by_strict(tmp_path: Path) -> None:
     judged, other = write_records(tmp_path / "a.jsonl"), write_records(tmp_path / "b.jsonl")
     some = tmp_path / "some.jsonl"

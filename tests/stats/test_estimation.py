@@ -111,6 +111,7 @@ def test_bootstrap_is_the_same_at_every_call() -> None:
     assert agreement.estimate_step_statistics(made) == agreement.estimate_step_statistics(made)
 
 
+@pytest.mark.fault
 def test_random_raters_are_covered_at_zero() -> None:
     """Nominal coverage is 95 %; at 200 seeds 90 % is five standard errors below."""
     covered = 0

@@ -17,7 +17,7 @@ PATIENCE = 150.0  # an upper bound for waiting, not an expected time
 
 def clean_environment() -> dict[str, str]:
     """Return the environment without variables of the platform and without rate limits."""
-    ours = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_", "PYTHONPATH")
+    ours = ("STEPMARK_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_", "PYTHONPATH", "OPENBLAS_")
     others = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**others, "STEPMARK_RATE_LIMIT_FACTOR": "0"}  # simulated people are faster than people
 

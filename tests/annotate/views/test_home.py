@@ -15,6 +15,7 @@ from tests.labeling.quality import submitted_work
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.fault
 def test_home_shows_a_correction_request_until_it_is_answered(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)
@@ -86,6 +87,7 @@ def test_reclaimed_trace_is_announced_until_acknowledged(pay: int | None, is_pai
     assert not any("data-reclaimed" in page for page in pages(client, project))
 
 
+@pytest.mark.fault
 def test_reclaimed_trace_that_was_submitted_is_not_announced(client: Client) -> None:
     project, user = factories.make_project(), factories.make_user()
     members.add_member(project=project, user=user, role=Role.ANNOTATOR, now=factories.NOW)

@@ -14,6 +14,7 @@ from tests.people.personas import LoggedInPersonas
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.fault
 def test_changes_make_a_new_trace(personas: LoggedInPersonas) -> None:
     cast = personas.cast
     trace = factories.make_trace(cast.project, steps=["One. And.", "Two.", "Three."])

@@ -45,6 +45,7 @@ def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: s
     assert few == many <= 8
 
 
+@pytest.mark.fault
 def test_page_describes_the_gold_threshold(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 2)
     assert 'data-gold-threshold="missing"' in client.get(address).content.decode()

@@ -100,6 +100,7 @@ def test_preview_shows_the_steps_of_a_message_as_its_parts(client: Client, proje
     assert text(response).count('data-message="2"') == 2
 
 
+@pytest.mark.fault
 def test_steps_are_changed_in_the_preview_and_never_lost(client: Client, project: Project) -> None:
     preview = upload(client, json.dumps({"problem": "2 + 2?", "text": "One. Then two.\nThree."}).encode())
     options = {**CHOICES, "format": "native", "segmenter": "lines 2"}

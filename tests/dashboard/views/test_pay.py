@@ -48,6 +48,7 @@ def add_workers(cast: Personas, n: int, *, ms: int = 1234) -> list[Rater]:
     return people
 
 
+@pytest.mark.fault
 def test_sums_are_those_of_the_overview_even_with_a_removed_member(
     client: Client, cast: Personas, address: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_budget_is_set_changed_and_removed(client: Client, cast: Personas, addre
     assert client.post(budget, {"amount": "250"}).status_code == 422
 
 
+@pytest.mark.fault
 def test_cost_to_finish_has_an_interval_from_five_annotators(client: Client, cast: Personas, address: str) -> None:
     queues.fill_lane(cast.project, 40, slots=2)
     add_workers(cast, 6, ms=98_765)

@@ -95,6 +95,7 @@ def test_one_submission_a_date_and_a_session_can_be_set_aside(
         assert client.post(address, {"reason": "x", **bad}).status_code == 422, bad
 
 
+@pytest.mark.fault
 def test_removed_member_keeps_page_and_pay_and_can_be_restored(
     client: Client, cast: Personas, rater: Rater, trace: Trace
 ) -> None:

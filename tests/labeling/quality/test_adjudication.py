@@ -71,6 +71,7 @@ def test_decision_makes_a_revision_with_its_author(trace: Trace, lead: User) -> 
     assert (event.by, event.detail["first_error"], event.detail["revision"]) == (lead.pk, 1, 1)
 
 
+@pytest.mark.fault
 def test_decide_and_send_back_update_the_totals_immediately(trace: Trace, lead: User) -> None:
     def told() -> tuple[int, int]:
         submitted_work.refresh_quality(now=NOW + dt.timedelta(hours=next(hours)))

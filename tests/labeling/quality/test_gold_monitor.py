@@ -104,6 +104,7 @@ def test_pause_returns_prefetched_assignments() -> None:
     assert not raters.pause_rater(rater=rater, reason="Again.", by=None, now=NOW)
 
 
+@pytest.mark.fault
 def test_baseline_is_the_first_quartile_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     place = project(None)
     assert set_gold_threshold(project=place, now=NOW) is None

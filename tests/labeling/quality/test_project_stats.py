@@ -81,6 +81,7 @@ def test_step_statistics_equal_those_from_the_ratings(project: Project) -> None:
     json.dumps(found)
 
 
+@pytest.mark.fault
 def test_content_has_first_errors_and_raters(project: Project) -> None:
     submitted_work.refresh_quality(now=NOW)
     content = project_stats.build_stats_content(project_id=project.pk, now=NOW)
@@ -221,6 +222,7 @@ def test_positions_compare_raters_still_at_risk(project: Project) -> None:
     assert any(row["low"] is not None for row in rows)
 
 
+@pytest.mark.fault
 def test_first_errors_by_step_kind_use_traces_with_an_error_of_that_kind(now: dt.datetime) -> None:
     """Also after the nightly recount. A trace with two different first errors counts for both kinds."""
     project = factories.make_project()

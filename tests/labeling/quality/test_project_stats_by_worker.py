@@ -1,4 +1,4 @@
-"""A worker process resolves traces and computes statistics after a submit."""
+"""A worker process resolves traces and computes statistics after a submit, and one of several callers computes them."""
 
 from functools import partial
 from pathlib import Path
@@ -10,8 +10,9 @@ from django.utils import timezone
 from labeling import tasks
 from labeling.models import Project, ProjectStats, Rater, Step
 from labeling.projects import lifecycle
+from labeling.quality import project_stats, resolve
 from labeling.quality.project_stats import UNSEEN_INTERVAL, load_project_stats
-from tests import factories, servers
+from tests import concurrency, factories, servers
 from tests.labeling.quality import submitted_work
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("real_connections")]
@@ -45,7 +46,7 @@ def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -
     lifecycle.publish_guideline(project=project, body="Rate.", by=None, now=factories.NOW)
     raters = submitted_work.make_raters(project, 2)
     environment = servers.process_environment(tmp_path, broker=broker)
-    worker = servers.start_worker(env=environment, log=tmp_path / "worker.log")
+    worker = servers.start_worker(env=environment, log=tmp_path / "worker.log", is_forked=False)
     try:
         with servers.publish_to(broker):
             for n, domain in enumerate(("algebra", "geometry"), start=1):
@@ -62,3 +63,11 @@ def test_worker_updates_statistics_after_a_submit(broker: str, tmp_path: Path) -
         assert all(row["first_error"]["exact"]["value"] == 1 for row in found[by] if row["key"] != "reasoning")
     assert [row["raters"] for row in found["pair"]] == [sorted(rater.pk for rater in raters)]
     assert found["settlements"] == {"settled": 2}
+
+
+@pytest.mark.fault
+def test_one_of_two_concurrent_callers_claims_the_computation() -> None:
+    project = submitted_work.project_with_two_submissions()
+    resolve.resolve_due_traces(now=factories.NOW)
+    claim = partial(project_stats.claim_computation, project_id=project.pk, now=factories.NOW)
+    assert sorted(map(str, concurrency.run_at_once(*[claim] * 4))) == ["False", "False", "False", "True"]

@@ -1,26 +1,35 @@
 """Background refresh: failing traces and projects do not block others."""
 
 import datetime as dt
-from functools import partial
+from collections.abc import Iterator
 
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from labeling.models import AgreementTally, Assignment, DailyProjectStats, Project, ProjectStats, Settlement, Trace
 from labeling.quality import project_stats, resolve
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
 from labeling.quality.settlements import mark_unsettled_due
-from tests import factories
-from tests.concurrency import run_at_once
+from tests import factories, module_rows
 from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 LATER = NOW + project_stats.UNSEEN_INTERVAL
+LONG = dt.timedelta(hours=1)
+
+
+@pytest.fixture(scope="module")
+def kept_project(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
+    with module_rows.keep_rows(django_db_blocker):
+        with django_db_blocker.unblock():
+            project = submitted_work.project_with_two_submissions()
+        yield project.pk
 
 
 @pytest.fixture
-def project() -> Project:
-    return submitted_work.project_with_two_submissions()
+def project(kept_project: int) -> Project:
+    return Project.objects.get(pk=kept_project)
 
 
 @pytest.mark.fault
@@ -157,15 +166,3 @@ def test_computation_of_a_killed_worker_is_taken_over(project: Project) -> None:
     assert shown is not None
     assert (shown.computed_at, ProjectStats.objects.get().began_at) == (late, None)
     assert project_stats.find_stale_projects(now=late + LONG) == []
-
-
-LONG = dt.timedelta(hours=1)
-
-
-@pytest.mark.usefixtures("real_connections")
-@pytest.mark.fault
-def test_one_of_two_concurrent_callers_claims_the_computation() -> None:
-    project = submitted_work.project_with_two_submissions()
-    resolve.resolve_due_traces(now=NOW)
-    began = run_at_once(*[partial(project_stats.claim_computation, project_id=project.pk, now=NOW)] * 4)
-    assert sorted(map(str, began)) == ["False", "False", "False", "True"]

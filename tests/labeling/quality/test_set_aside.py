@@ -319,6 +319,7 @@ def test_labels_asked_for_again_do_not_count_towards_the_limit() -> None:
     assert look(trace)[0] == "settled"
 
 
+@pytest.mark.fault
 def test_label_whose_slot_was_taken_comes_back_as_extra() -> None:
     project, [trace] = make_project()
     good, bad, other = submitted_work.make_raters(project, 3)
@@ -399,6 +400,7 @@ def test_scopes_are_a_date_a_session_or_one_submission() -> None:
         put_aside(rater, assignment_id=made[0].pk)
 
 
+@pytest.mark.fault
 def test_preview_says_what_the_job_does() -> None:
     project, traces = make_project(4)
     bad, *good = submitted_work.make_raters(project, 3)

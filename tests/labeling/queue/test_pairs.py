@@ -85,6 +85,7 @@ def test_a_half_held_by_others_is_not_promised() -> None:
     assert queue.explain_nothing_left([rater.pk])[rater.pk].free_at is None
 
 
+@pytest.mark.fault
 @pytest.mark.django_db
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -95,6 +95,7 @@ def test_lenient_import_of_a_changed_file_keeps_the_chunks_before_the_change(tmp
     assert run(request(project, tmp_path / "traces.jsonl", now)).state == JobState.DONE
 
 
+@pytest.mark.fault
 def test_a_changed_file_does_not_affect_its_earlier_import(tmp_path: Path, now: dt.datetime) -> None:
     project, path = factories.make_project(), write_lines(tmp_path, *OLD[:10])
     run(request(project, path, now))

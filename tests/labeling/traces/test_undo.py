@@ -203,6 +203,7 @@ def test_undo_removes_what_belongs_to_a_trace(tmp_path: Path, now: dt.datetime) 
     assert not any(model.objects.exists() for model in (Problem, Trace, TraceTag, Step, Option, OptionPart))
 
 
+@pytest.mark.fault
 def test_undo_continues_after_an_interruption(tmp_path: Path, now: dt.datetime) -> None:
     project = factories.make_project()
     source = import_lines(project, tmp_path, [native(number) for number in range(450)], now)
