@@ -36,7 +36,9 @@ class DemoProjects:
     projects: Sequence[Project]
 
 
-def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: bool = True) -> DemoProjects:
+def make_demo(
+    *, now: dt.datetime, by: User | None = None, with_submissions: bool = True, plans: Sequence[DemoPlan] = PLANS
+) -> DemoProjects:
     """Create the missing parts of the demo on behalf of `by`, or of the demo's lead. Submissions by simulated raters
     fill the dashboard; most traces are left to people."""
     lead = _ensure_person("lead", "Demo lead", now)
@@ -44,7 +46,7 @@ def make_demo(*, now: dt.datetime, by: User | None = None, with_submissions: boo
     engineer = _ensure_person("engineer", "Demo engineer", now)
     began = now - dt.timedelta(days=rate_traces.DAYS + 1)  # before the first submission of a simulated rater
     projects = []
-    for plan in PLANS:
+    for plan in plans:
         project = _ensure_project(plan, by or lead, began)
         truths = _import_traces(project, plan, by or lead, began)
         if plan.protocol == Protocol.LIVE:
