@@ -18,7 +18,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 VARIABLE = "COMMAND_SERVER"  # the folder of the server
 # Packages that many commands import later.
@@ -47,7 +47,7 @@ with socket.socket(socket.AF_UNIX) as line:
 class ForkedProgram:
     """A program in a session of its own: `manage.py …` or `-m MODULE …`."""
 
-    def __init__(self, arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, output: TextIO) -> None:
+    def __init__(self, arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, output: IO[bytes]) -> None:
         self.code: int | None = None
         self.line = socket.socket(socket.AF_UNIX)
         self.line.connect(str(socket_of(Path(os.environ[VARIABLE]))))

@@ -53,6 +53,7 @@ def test_a_worker_is_not_taken_over_from_another_browser(personas: LoggedInPerso
     assert enter(attacker, link) == 302
 
 
+@pytest.mark.fault
 def test_invented_ids_are_limited_by_the_places_of_the_study(link: str) -> None:
     assert [enter(Client(), link, f"sybil{n}") for n in range(6)] == [302, 302, 302, 410, 410, 410]
     assert Invitation.objects.get().uses == WorkerId.objects.count() == 3

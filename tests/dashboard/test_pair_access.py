@@ -55,6 +55,7 @@ def test_reviewer_reads_one_half_and_leads_both(personas: LoggedInPersonas) -> N
     assert set(PairReviewer.objects.values_list("user", "half")) == {(cast.reviewer.pk, "with")}
 
 
+@pytest.mark.fault
 def test_images_and_texts_of_the_other_half_are_not_served(personas: LoggedInPersonas) -> None:
     slug, traces = personas.cast.project.slug, make_contested_pair(personas)
     parts = [factories.make_image_part(Option.objects.filter(step__trace=trace).earliest("pk")) for trace in traces]

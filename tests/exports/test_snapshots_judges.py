@@ -159,6 +159,7 @@ def test_flags_mean_what_they_say(compared: Project, tmp_path: Path, flag: str, 
     assert {rating["machine"] for rating in ratings} == {None}
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("name", ["steps", "trl", "prm800k", "native"])
 def test_rows_say_when_a_rater_saw_the_labels_of_a_machine(compared: Project, tmp_path: Path, name: str) -> None:
     shown = compared.raters.get(machine=CRITIC).assignments.earliest("pk")

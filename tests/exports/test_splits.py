@@ -42,6 +42,7 @@ def assign(known: list[tuple[str, SplitInterval]], new: list[str]) -> list[tuple
     return [*known, *zip(new, filter(None, assigner.assign()), strict=True)]
 
 
+@pytest.mark.fault
 @settings(max_examples=60, deadline=None)
 @given(texts)
 @example([make_text(changed) for changed in ([], [3], [3, 30], [30], [30, 17], [17])])

@@ -53,6 +53,7 @@ def labeled(personas: LoggedInPersonas) -> Project:
     return project
 
 
+@pytest.mark.fault
 @pytest.mark.django_db
 def test_page_api_and_command_show_the_same(labeled: Project, personas: LoggedInPersonas) -> None:
     machines = consensus_report.list_machines(labeled)

@@ -70,6 +70,7 @@ def test_statistics_have_n_and_interval_or_a_reason(client: Client, cast: Person
     assert client.get(address + "?csv=nothing").status_code == 404
 
 
+@pytest.mark.fault
 @pytest.mark.parametrize("key", ["agreement", "pairs", "slices", "positions"])
 def test_every_row_has_an_interval_or_a_reason(key: str, client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 6)

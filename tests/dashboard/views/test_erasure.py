@@ -33,6 +33,7 @@ def test_owner_erases_a_member(personas: LoggedInPersonas) -> None:
     assert owner.get(address).status_code == 403
 
 
+@pytest.mark.fault
 def test_owner_erases_a_former_member(personas: LoggedInPersonas) -> None:
     cast, address = personas.cast, address_of(personas, "annotator")
     members.remove_member(membership=cast.membership(cast.annotator), by=cast.lead, now=factories.NOW)

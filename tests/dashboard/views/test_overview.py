@@ -75,6 +75,7 @@ def test_overview_renders_with_wrong_totals(client: Client, cast: Personas, addr
     assert client.get(address).status_code == 200
 
 
+@pytest.mark.fault
 def test_tables_have_the_n_of_each_day(client: Client, cast: Personas, address: str) -> None:
     label_traces(cast, 3)
     Project.objects.filter(pk=cast.project.pk).update(pay_per_hour=20, currency="EUR")

@@ -72,6 +72,7 @@ def test_page_costs_the_same_for_many(client: Client, cast: Personas, address: s
     assert costs[0] == costs[1]
 
 
+@pytest.mark.fault
 def test_selected_traces_become_the_set(client: Client, cast: Personas, address: str) -> None:
     made = [make_gold(cast, first_error) for first_error in (None, None, None, 0)]
     adopt = reverse("dashboard:adopt_screening_set", args=[cast.project.slug])

@@ -59,6 +59,7 @@ def test_page_shows_effects_of_submissions(personas: LoggedInPersonas) -> None:
     assert (follow.name, follow.n, follow.n_blind, follow.effect.value) == ("follow", 3, 3, 1)
 
 
+@pytest.mark.fault
 def test_page_shows_each_earlier_setting_apart(personas: LoggedInPersonas) -> None:
     project = personas.cast.project
     earlier = suggested_project.start(project, suggest=0.5)

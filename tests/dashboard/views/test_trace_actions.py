@@ -134,6 +134,7 @@ def test_another_label_is_requested_even_for_settled_traces(client: Client, cast
     assert AddedSlot.objects.count() >= 2
 
 
+@pytest.mark.fault
 def test_requeued_traces_get_all_labels_again(client: Client, cast: Personas) -> None:
     label_traces(cast, 2)
     settled = list(Trace.objects.filter(project=cast.project, settlement__state="settled").values_list("pk", flat=True))

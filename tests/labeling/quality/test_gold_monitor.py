@@ -54,6 +54,7 @@ def test_pause_has_a_reason_for_the_rater_and_a_note_for_leads() -> None:
     assert "gold" not in str(told.value)
 
 
+@pytest.mark.fault
 @pytest.mark.usefixtures("real_connections")
 def test_concurrent_gold_answers_pause_once_and_are_all_scored() -> None:
     """The rater submits gold in two tabs at the same moment while a lead pauses them: every answer is scored, there is

@@ -129,6 +129,7 @@ def test_fit_needs_enough_data(crowd: Crowd) -> None:
     assert Event.objects.get(what="raters.fitted").detail == detail
 
 
+@pytest.mark.fault
 def test_fit_separates_careful_and_careless_raters_and_calibrates_on_gold(crowd: Crowd) -> None:
     crowd.read(120)
     crowd.meet_gold(110)

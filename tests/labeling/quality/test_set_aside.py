@@ -227,6 +227,7 @@ def test_set_aside_and_undo_leaves_every_table_as_it_was(
     assert revisions == set(consensus.current_revisions(project_id=project.pk).values_list("trace", "revision"))
 
 
+@pytest.mark.fault
 def test_undo_ignores_a_newer_rater_model() -> None:
     project, [trace] = make_project()
     good, bad = submitted_work.make_raters(project, 2)
