@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
 from tests import chromium
+from tests.journeys.kept_pages import KeptPages, PageForm
 
 AXE_SCRIPT = (Path(__file__).parent / "vendor" / "axe-core-4.14.0" / "axe.min.js").read_text()
 # Of everything that axe-core found, only this is sent: to send what passed takes as long as to find it.
@@ -59,13 +60,20 @@ Visit = Callable[..., Page]
 FORMS = ((1440, 900), (390, 844), (720, 450))
 
 
+@pytest.fixture(scope="session")
+def kept_pages(browser: Browser, django_db_setup: None, live_server: LiveServer) -> Iterator[KeptPages]:
+    """Pages are closed before the server and the database, which their connections would hold open."""
+    pages = KeptPages(browser, live_server.url, _slow_down)
+    with pages.noticing_changes():
+        yield pages
+    pages.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, origin: str) -> Iterator[Visit]:
+def visit(kept_pages: KeptPages, origin: str) -> Iterator[Visit]:
     """Open pages in separate browser contexts, at an address, and logged in if a user is given.
 
     Errors and warnings in the browser's console (a refused script, a missing file) fail the test."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
 
     def open_page(
         user: User | None = None,
@@ -76,28 +84,17 @@ def visit(browser: Browser, origin: str) -> Iterator[Visit]:
         dark: bool = False,
         **options: Any,
     ) -> Page:
-        context = browser.new_context(
-            base_url=origin,
-            viewport={"width": width, "height": height or (900 if width > 700 else 844)},
-            color_scheme="dark" if dark else "light",
-            has_touch=width <= 700,
-            **options,
-        )
-        contexts.append(context)
-        context.on("page", _slow_down)
-        page = context.new_page()
-        page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+        form = PageForm(width, height or (900 if width > 700 else 844), dark, options)
+        page = kept_pages.open_page(form)
         if user is not None:
             name, key = settings.SESSION_COOKIE_NAME, _log_in(user)
-            context.add_cookies([{"name": name, "value": key, "url": origin}])
+            page.context.add_cookies([{"name": name, "value": key, "url": origin}])
         if at:
             page.goto(at)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    complaints = kept_pages.end_test()
     assert not [each for each in complaints if not each.startswith(EXPECTED_COMPLAINTS)]
 
 
@@ -127,11 +124,9 @@ def accessibility_violations(page: Page, *rules: str) -> list[str]:
 
 def violations_in_both_themes(page: Page) -> list[str]:
     """Return the violations on a page in the light theme, and those of its colors in the dark one: nothing else
-    differs between themes."""
+    differs between themes. The page stays in the dark one."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")  # colors change at once
     found = accessibility_violations(page)
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     expect(page.locator("html")).to_have_css("background-color", "rgb(17, 19, 22)")
-    found += accessibility_violations(page, "color-contrast", "link-in-text-block")
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    return found
+    return found + accessibility_violations(page, "color-contrast", "link-in-text-block")

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def find_faults(page: Page, address: str) -> list[str]:
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(address)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     for fold in page.locator("details.data > summary").all():
@@ -37,7 +36,6 @@ def find_faults(page: Page, address: str) -> list[str]:
     page.evaluate("scrollTo(0, 0)")  # the header covers controls of a scrolled page
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     found = [*violations_in_both_themes(page), *(["runs off the side"] if wide else [])]
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # the walks continue in the dark theme
     return [f"{page.url}: {each}" for each in found]
 
 
@@ -101,6 +99,7 @@ def _raise_overlap(page: Page) -> None:
     _run_job(overlap_change)
 
 
+@pytest.mark.slow
 def test_lead_pages_of_a_working_project_are_accessible(visit: Visit) -> None:
     """One demo project serves all steps, because it is slow to create."""
     demo = make_projects.make_demo(now=timezone.now())
