@@ -345,9 +345,12 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
-    """Return an assigned trace, with the news of its rater as in describe_news. A plain trace takes one query."""
-    row = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})[0]
-    news, trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = row
+    """Return an assigned trace, with the news of its rater as in describe_news. A plain trace takes one query. Raises
+    assignments.AssignmentUnknown."""
+    rows = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})
+    if not rows:  # an undone import has removed it
+        raise assignments.AssignmentUnknown
+    news, trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = rows[0]
     n = len(_ASSIGNMENT_FIELDS)
     fields = {"news": news, **dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))}
     problem_images, *values = values[n:]

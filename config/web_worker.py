@@ -109,7 +109,7 @@ class WarmThreads:
         self._idle: list[queue.SimpleQueue[_Answer | None]] = []
         self._waiting: deque[_Answer] = deque()
         self._is_over = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may end the worker while its main thread has the lock
 
     def submit(self, act: Callable[[Connection], Any], conn: Connection) -> "Future[Any]":
         future: Future[Any] = Future()
@@ -439,7 +439,10 @@ class BufferedWorker(ThreadWorker):  # type: ignore[misc]  # as above
             self._limit_wait(conn, min(conn.ends_at, deadline))
 
     def run(self) -> None:
-        super().run()
+        try:
+            super().run()
+        finally:  # also after an error: Python waits for idle threads at its end
+            self.tpool.shutdown()
         self.bulk.shutdown(wait=False, cancel_futures=True)
         for conn in self.in_bulk:  # wakes their threads
             conn.close()

@@ -146,7 +146,8 @@ def publish_guideline(
     """Publish the next version of the guideline. Raters must read it before their next trace, so held traces are
     released. `changes` summarizes the differences for raters."""
     with transaction.atomic():
-        locked = Project.objects.select_for_update().get(pk=project.pk)
+        # With a key lock, a submit that opens a held trace would wait for this, and this for the trace.
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         last = project.guidelines.aggregate(version=Max("version"))["version"] or 0
         guideline = Guideline.objects.create(
             project=project,
@@ -167,7 +168,7 @@ def publish_guideline(
 def publish_consent_text(*, project: Project, body: str, by: User | None, now: dt.datetime) -> ConsentText | None:
     """Publish the next version of the consent text. With an empty text, no consent is needed."""
     with transaction.atomic():
-        Project.objects.select_for_update().get(pk=project.pk)
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         last = project.consent_texts.aggregate(version=Max("version"))["version"] or 0
         text = (
             ConsentText.objects.create(project=project, version=last + 1, body=body, published_at=now, published_by=by)

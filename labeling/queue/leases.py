@@ -113,7 +113,9 @@ def encode_changes(**changes: _Rows) -> dict[str, str]:
 def open_assignment(*, assignment_id: int, rater_id: int, now: dt.datetime) -> Assignment:
     """Open a held trace, which fixes the guideline and what the rater can see. Opening it again changes nothing."""
     assignments = Assignment.objects.select_related("project", "rater", "lane")
-    assignment = assignments.get(pk=assignment_id, rater_id=rater_id)
+    assignment = assignments.filter(pk=assignment_id, rater_id=rater_id).first()
+    if assignment is None:  # an undone import has removed it
+        raise AssignmentLeaseLost
     eligibility.check_eligibility(assignment.rater, assignment.project)
     if assignment.state == AssignmentState.HELD:
         expected = {

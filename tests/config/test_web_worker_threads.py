@@ -60,6 +60,13 @@ def test_an_error_reaches_the_future_and_the_thread_goes_on() -> None:
     pool.shutdown()
 
 
+def test_shutdown_interrupts_a_submit_of_the_same_thread() -> None:
+    """A signal may end the worker at any moment of its main thread."""
+    pool = WarmThreads(1)
+    with pool._lock:
+        pool.shutdown()
+
+
 def test_shutdown_ends_idle_and_busy_threads_after_their_requests() -> None:
     pool, go_on = WarmThreads(2), threading.Event()
     busy = occupy(pool, go_on)

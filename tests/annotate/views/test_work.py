@@ -270,3 +270,17 @@ def test_claims_are_limited(project: Project) -> None:
     assert statuses[0] == 200
     assert statuses[-1] == 429
     assert me.rater.assignments.count() <= project.open_limit
+
+
+def test_a_held_trace_that_was_removed_is_unknown(project: Project) -> None:
+    """An undone import removes traces that no one has opened. Their rater is remembered."""
+    work = AtWork(project)
+    status, trace = work.post(f"{project.slug}/claim", {"opened": False})
+    assert status == 200, trace
+    place = trace["assignment"]
+    Assignment.objects.get(pk=place).delete()
+    assert work.client.get(f"/work/{place}/content").status_code == 404
+    assert [work.post(f"{place}/{verb}", batch())[0] for verb in ("record", "submit", "skip")] == [404, 404, 404]
+    status, refusal = work.post(f"{place}/open")
+    assert (status, refusal["code"]) == (409, "assignment_lease_lost")
+    assert work.post(f"{place}/keep") == (200, {"lease_ends_at": None})
