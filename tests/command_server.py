@@ -93,6 +93,7 @@ def accept_programs(folder: Path) -> None:
 
 
 def import_packages(folder: Path) -> None:
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # no package may load the settings of the caller
     for name in (*list_modules(folder), *LATER_IMPORTS):
         with contextlib.suppress(Exception):  # some need settings
             importlib.import_module(name)
