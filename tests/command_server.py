@@ -27,11 +27,11 @@ LATER_IMPORTS = (
     *("celery.bin.celery", "celery.bin.worker", "celery.bin.beat", "gunicorn.app.wsgiapp", "gunicorn.workers.gthread"),
 )
 ROOT = Path(__file__).resolve().parents[1]
-# A program that a shell finds as `python`. It passes commands of manage.py on, and runs everything else as Python does.
+# A program that a shell finds as `python`. It runs other files and options as Python does.
 CLIENT = f"""\
 #!{sys.executable} -IS
 import os, sys
-if sys.argv[1:2] != ["manage.py"]:
+if sys.argv[1:2] not in (["manage.py"], ["-m"], ["-c"]):
     os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
 import json, socket
 with socket.socket(socket.AF_UNIX) as line:
@@ -45,7 +45,7 @@ with socket.socket(socket.AF_UNIX) as line:
 
 
 class ForkedProgram:
-    """A program in a session of its own: `manage.py …` or `-m MODULE …`."""
+    """A program in a session of its own: `manage.py …`, `-m MODULE …` or `-c CODE …`."""
 
     def __init__(self, arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, output: IO[bytes]) -> None:
         self.code: int | None = None
@@ -63,6 +63,11 @@ class ForkedProgram:
             self.answers.close()
             self.line.close()
         return self.code
+
+
+def find_python() -> str:
+    """Return the program to use instead of `sys.executable` in a test that is not about the start of Python."""
+    return str(Path(os.environ[VARIABLE]) / "python")
 
 
 def socket_of(folder: Path) -> Path:
@@ -88,6 +93,7 @@ def accept_programs(folder: Path) -> None:
 
 
 def import_packages(folder: Path) -> None:
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # no package may load the settings of the caller
     for name in (*list_modules(folder), *LATER_IMPORTS):
         with contextlib.suppress(Exception):  # some need settings
             importlib.import_module(name)
@@ -148,6 +154,9 @@ def run_program() -> None:
     if first == "-m":
         sys.argv = rest
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(rest[0], {"__name__": "__main__"})
     else:
         runpy.run_path(first, run_name="__main__")
 

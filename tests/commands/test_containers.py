@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import yaml
 from celery.bin.celery import celery
 
 from host import postgresql
+from tests import command_server
 from tests.check_all import BASE, BIN
 from tests.test_docs import commands, variables
 
@@ -148,7 +148,7 @@ def test_check_deploy_has_no_warning_with_the_documented_environment(tmp_path: P
     secrets["DATABASE_URL_FILE"].write_text("postgresql://stepmark:password@database.example.org:5432/stepmark")
     env = {"PATH": str(BIN), **given, **{name: str(path) for name, path in secrets.items()}}
     ended = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        [command_server.find_python(), "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
         cwd=BASE,
         env=env,
         capture_output=True,

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from host import socket_paths
 from manage import take_data_folder
+from tests import command_server
 from tests.check_all import BASE, OWN_VARIABLES
 
 ASK = (
@@ -34,7 +34,7 @@ PRODUCTION = {
 def started(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return subprocess.run(
-        [sys.executable, *command],
+        [command_server.find_python(), *command],
         cwd=BASE,
         env={**clean, **env},
         capture_output=True,
