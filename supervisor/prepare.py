@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 
+from config.celery import app
 from supervisor import first_migration
 
 
@@ -76,6 +77,15 @@ def _check_durability() -> None:
         raise ImproperlyConfigured(danger)
 
 
+def _do_due_work() -> None:
+    """Do what the worker would do first. It would keep the memory that this needs; this process ends."""
+    from jobs import scheduler  # needs the app registry
+
+    app.conf.task_always_eager = True  # also for the tasks that these tasks request
+    for task in scheduler.list_tasks_with_work():
+        app.tasks[task].apply()
+
+
 def _print_first_links(*, with_demo: bool) -> None:
     """Print login links for the demo accounts on the first start, or the command that makes a link."""
     manage = f"{Path(sys.executable)} {settings.BASE_DIR / 'manage.py'} --data {settings.DATA_DIR}"
@@ -85,6 +95,7 @@ def _print_first_links(*, with_demo: bool) -> None:
         marker.touch()
         call_command("make_demo")
         marker.unlink()
+        _do_due_work()
     elif is_empty:
         print(f"Create the first account: {manage} make_owner USER")
     else:
