@@ -345,11 +345,9 @@ _JUDGMENT_FIELDS = ("rating", "flagged", "category", "reason", "error_link", "se
 
 
 def build_trace(assignment_id: int) -> dict[str, Any]:
-    """Return an assigned trace, with the news of its rater as in describe_news. A plain trace takes one query. Raises
-    assignments.AssignmentUnknown."""
-    rows = rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})
-    if not rows:  # an undone import has removed it
-        raise assignments.AssignmentUnknown
+    """Return an assigned trace, with the news of its rater as in describe_news. A plain trace takes one query."""
+    if not (rows := rawsql.fetch_rows(_TRACE_SQL, {"assignment": assignment_id})):
+        raise assignments.AssignmentUnknown  # an undone import has removed it
     news, trace, purpose, protocol, condition, has_parts, step_rows, questions, clauses, is_assisted, *values = rows[0]
     n = len(_ASSIGNMENT_FIELDS)
     fields = {"news": news, **dict(zip(_ASSIGNMENT_FIELDS, values[:n], strict=True))}
@@ -484,9 +482,8 @@ def _load_turns(assignment_id: int, revision: int) -> list[dict[str, Any]]:
 
 
 def _load_corrected_turns(assignment_id: int, revision: int) -> list[dict[str, Any]] | None:
-    """Return what a correction, which is the next revision, started from. The page does not submit it unchanged.
-
-    Returns None if the submission was ended without a result: the same ratings can now be submitted."""
+    """Return what a correction, the next revision, started from: the page does not submit it unchanged. Return None if
+    the submission was ended without a result: the same ratings can now be submitted."""
     submissions = Submission.objects.filter(assignment=assignment_id, revision=revision - 1)
     if not submissions.filter(finish_reason__in=(FinishReason.SOLUTION, FinishReason.FOUND_ERROR)).exists():
         return None
