@@ -71,7 +71,7 @@ def test_open_is_only_for_its_rater(now: dt.datetime) -> None:
     queues.fill_lane(project, 1)
     rater, other = queues.make_raters(project, 2)
     claim = queue.claim_trace(rater_id=rater.pk, now=now)
-    with pytest.raises(Assignment.DoesNotExist):
+    with pytest.raises(queue.AssignmentLeaseLost):
         queue.open_assignment(assignment_id=claim.assignment_id, rater_id=other.pk, now=now)
 
 
