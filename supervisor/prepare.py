@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import redis
+from celery import current_app
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.staticfiles.finders import get_finders
@@ -13,7 +14,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 
-from config.celery import app
 from supervisor import first_migration
 
 
@@ -81,9 +81,9 @@ def _do_due_work() -> None:
     """Do what the worker would do first. It would keep the memory that this needs; this process ends."""
     from jobs import scheduler  # needs the app registry
 
-    app.conf.task_always_eager = True  # also for the tasks that these tasks request
+    current_app.conf.task_always_eager = True  # also for the tasks that these tasks request
     for task in scheduler.list_tasks_with_work():
-        app.tasks[task].apply()
+        current_app.tasks[task].apply()
 
 
 def _print_first_links(*, with_demo: bool) -> None:
