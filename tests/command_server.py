@@ -45,7 +45,7 @@ with socket.socket(socket.AF_UNIX) as line:
 
 
 class ForkedProgram:
-    """A program in a session of its own: `manage.py …`, `-m MODULE …` or `-c CODE …`."""
+    """A program in a process group of its own: `manage.py …`, `-m MODULE …` or `-c CODE …`."""
 
     def __init__(self, arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, output: IO[bytes]) -> None:
         self.code: int | None = None
@@ -125,13 +125,14 @@ def become_program(line: socket.socket) -> None:
     with line.makefile() as received:
         arguments, folder, variables = json.loads(received.readline())
     if pid := os.fork():
+        os.setpgid(pid, pid)  # here too, because the caller may kill the group at once
         with contextlib.suppress(OSError):  # the caller has ended
             line.sendall(b"%d\n" % pid)
             line.sendall(b"%d\n" % wait_for_exit(pid))
             line.recv(1)  # until the caller ends, no other process has this id
         os._exit(0)
     line.close()
-    os.setsid()
+    os.setpgid(0, 0)
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
