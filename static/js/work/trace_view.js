@@ -66,7 +66,7 @@ export class TraceView {
     const entries = [...list.children];
     for (let from = 0; from < entries.length; from += STRETCH) {
       const stretch = clone("t-stretch");
-      stretch.firstElementChild.append(...entries.slice(from, from + STRETCH));
+      slot(stretch, "entries").append(...entries.slice(from, from + STRETCH));
       list.append(stretch);
     }
   }
