@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from events.models import Event
 from jobs import runner
@@ -23,20 +22,12 @@ from labeling.quality.resolve import resolve_traces
 from rawsql import integer_columns
 from stats import agreement, estimation, rating_patterns
 from stats.estimates import Reason
-from tests import factories, module_rows
+from tests import factories
 from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 LATER = NOW + dt.timedelta(minutes=1)
-
-
-@pytest.fixture(scope="module")
-def kept_project(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
-    with module_rows.keep_rows(django_db_blocker):
-        with django_db_blocker.unblock():
-            project = submitted_work.project_with_two_submissions()
-        yield project.pk
 
 
 @pytest.fixture

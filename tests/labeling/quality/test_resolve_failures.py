@@ -1,30 +1,20 @@
 """Background refresh: failing traces and projects do not block others."""
 
 import datetime as dt
-from collections.abc import Iterator
 
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from labeling.models import AgreementTally, Assignment, DailyProjectStats, Project, ProjectStats, Settlement, Trace
 from labeling.quality import project_stats, resolve
 from labeling.quality.project_stats import list_daily_stats, load_project_stats
 from labeling.quality.settlements import mark_unsettled_due
-from tests import factories, module_rows
+from tests import factories
 from tests.labeling.quality import submitted_work
 
 pytestmark = pytest.mark.django_db
 NOW = factories.NOW
 LATER = NOW + project_stats.UNSEEN_INTERVAL
 LONG = dt.timedelta(hours=1)
-
-
-@pytest.fixture(scope="module")
-def kept_project(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
-    with module_rows.keep_rows(django_db_blocker):
-        with django_db_blocker.unblock():
-            project = submitted_work.project_with_two_submissions()
-        yield project.pk
 
 
 @pytest.fixture
