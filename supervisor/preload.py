@@ -99,7 +99,7 @@ def _start_again_after_compiling() -> None:
 
 def _was_just_written(file: Path) -> bool:
     with contextlib.suppress(OSError):
-        return file.stat().st_mtime > _STARTED_AT
+        return _STARTED_AT < file.stat().st_mtime <= time.time()  # a time in the future says nothing
     return False
 
 

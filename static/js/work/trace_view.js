@@ -7,8 +7,9 @@ import { answerBody, optionBody, problemBody } from "./rendering.js";
 // Longer traces are laid out only near the screen. Chromium leaves the rest out of the accessibility tree, so that shorter
 // ones are laid out whole.
 const LAID_OUT_WHOLE = 80; // entries
-// The browser looks at all boxes of a list whenever it draws; of those far from the screen, it looks at one for so many.
-const STRETCH = 10;
+// Whenever the browser draws, it looks at each box whose contents it may leave out. So entries share a box: far from the
+// screen it looks at one for all of them.
+const STRETCH = 10; // entries
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const clone = (name) => document.getElementById(name).content.firstElementChild.cloneNode(true);
 const slot = (node, name) => node.querySelector(`[data-slot="${name}"]`);
