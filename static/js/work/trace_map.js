@@ -82,24 +82,10 @@ export class TraceMap {
   #showWindow() {
     this.#timer = null;
     const area = this.page.scroller.freeArea();
-    const first = this.#entryOnScreen(area.top + 12);
-    const last = this.#entryOnScreen(area.bottom - 12);
-    this.window.style.insetBlock = `${first.from * 100}% ${(1 - last.to) * 100}%`;
-  }
-
-  // The entry at a height of the screen, found by halves: asking for the element at a point takes several times as long.
-  // Entries that are hidden or in a closed subagent have no height of their own.
-  #entryOnScreen(y) {
-    let [low, high] = [0, this.#entries.length - 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      let visible = middle;
-      while (visible < high && !isLaidOut(this.#entries[visible].row)) visible += 1;
-      if (this.#entries[visible].row.getBoundingClientRect().bottom >= y || !isLaidOut(this.#entries[visible].row)) high = middle;
-      else low = visible + 1;
-    }
-    return this.#entries[low];
+    const { left, width } = this.view.node.getBoundingClientRect();
+    const entryAt = (y) => document.elementFromPoint(left + width / 2, y)?.closest(".step[data-number], .obs");
+    const [first, last] = [entryAt(area.top + 12), entryAt(area.bottom - 12)].map((row) => this.#entries.find((entry) => entry.row === row));
+    if (!first && !last) return;
+    this.window.style.insetBlock = `${(first ?? last).from * 100}% ${(1 - (last ?? this.#entries.at(-1)).to) * 100}%`;
   }
 }
-
-const isLaidOut = (row) => !row.classList.contains("is-veiled") && !row.closest("details:not([open])");
