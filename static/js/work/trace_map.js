@@ -6,7 +6,7 @@ const WINDOW_AFTER_MS = 100; // the window may follow the scroll late; a key mus
 export class TraceMap {
   #marks = new Map(); // position -> mark
   #shown = new Map(); // mark -> what it shows
-  #entries = []; // { row, stop, from, to }: parts of the map's height, from 0 to 1
+  #entries = []; // { row, stop, mark }
   #timer = null;
 
   constructor(page, view) {
@@ -35,15 +35,13 @@ export class TraceMap {
   #build() {
     const { steps } = this.view.work.trace;
     const weights = steps.map(({ options: [option] }) => MIN_WEIGHT + Math.sqrt(option?.text.length ?? 0) / 12);
-    const total = weights.reduce((sum, each) => sum + each, 0);
-    let from = 0;
     steps.forEach((step, index) => {
       const mark = document.createElement("i");
       mark.style.flexGrow = weights[index];
       const stop = step.is_rateable ? { step: step.position, option: 0 } : null;
       if (stop) this.#marks.set(step.position, mark);
       const row = stop ? this.view.rowFor(stop) : this.view.node.querySelector(`.obs[data-position="${step.position}"]`);
-      this.#entries.push({ row, stop, from: from / total, to: (from += weights[index]) / total });
+      this.#entries.push({ row, stop, mark });
       this.node.append(mark);
     });
   }
@@ -61,9 +59,8 @@ export class TraceMap {
   }
 
   #entryAt(event) {
-    const { top, height } = this.node.getBoundingClientRect();
-    const at = (event.clientY - top) / height;
-    return this.#entries.find((entry) => entry.to >= at) ?? this.#entries.at(-1);
+    const at = event.clientY - this.node.getBoundingClientRect().top;
+    return this.#entries.find(({ mark }) => bottomOf(mark) >= at) ?? this.#entries.at(-1);
   }
 
   #goTo(event) {
@@ -86,6 +83,10 @@ export class TraceMap {
     const entryAt = (y) => document.elementFromPoint(left + width / 2, y)?.closest(".step[data-number], .obs");
     const [first, last] = [entryAt(area.top + 12), entryAt(area.bottom - 12)].map((row) => this.#entries.find((entry) => entry.row === row));
     if (!first && !last) return;
-    this.window.style.insetBlock = `${(first ?? last).from * 100}% ${(1 - (last ?? this.#entries.at(-1)).to) * 100}%`;
+    const [from, to] = [(first ?? last).mark.offsetTop, bottomOf((last ?? this.#entries.at(-1)).mark)];
+    this.window.style.insetBlock = `${from}px ${this.node.clientHeight - to}px`;
   }
 }
+
+// A mark is taller than its share of the map if there are many: each has a gap.
+const bottomOf = (mark) => mark.offsetTop + mark.offsetHeight;
